@@ -140,7 +140,8 @@ cpuid = [
 """
 
 SOURCES = {
-    "x86lol": "1001 Ways of Implementing a System Call (x86.lol, 2019), Xeon E3-1270 v5; composed by tools/skylake_profile.py",
+    "composed": "tools/skylake_profile.py, from round trips measured on Skylake (1001 Ways of Implementing a System "
+    "Call, x86.lol, 2019), and #PF and IRETQ on Haswell (L. Torvalds, 2014), held loosely",
     "uops": "uops.info, Skylake, measured reciprocal throughput",
     "assumed": "assumed: no measurement of it alone was found; the reason stands beside it",
 }
@@ -183,7 +184,7 @@ def toml() -> str:
         "# Written by tools/skylake_profile.py: change it there. Acts are fitted, ordinary instructions assumed.",
         "",
         'name = "skylake"',
-        'description = "Intel Skylake (Xeon E3-1270 v5): acts fitted to published round trips of the four 64-bit mechanisms"',
+        'description = "Intel Skylake (Xeon E3-1270 v5): acts fitted to published round trips of four mechanisms"',
         "",
         MODEL,
         "[sources]",
@@ -195,20 +196,26 @@ def toml() -> str:
     ]
     for event, (price, spread) in compose().items():
         prior, deviation, why = PRIORS[event]
+        if (price, spread) == (prior, deviation):  # no measurement has to do with it
+            lines.append(_price(event, price, "assumed", "assumed", f"{prior:g} +- {deviation:g}: {why}"))
+            continue
         path = f"{price:.1f} +- {spread:.1f}; before the measurements {prior:g} +- {deviation:g}: {why}"
-        lines.append(_price(event, price, "fitted", "x86lol", path))
+        lines.append(_price(event, price, "fitted", "composed", path))
     lines += ["", "# --- arms: whole instructions " + "-" * 87, ""]
     lines += [_price(event, price, "measured", "uops", path) for event, (price, path) in ARMS.items()]
     lines += ["", "# --- assumed " + "-" * 104, ""]
     lines += [_price(event, price, "assumed", "assumed", path) for event, (price, path) in ASSUMED.items()]
-    free = [
-        e
-        for e in _events()
-        if e not in PRIORS and e not in ARMS and e not in ASSUMED and e != "tlb_flush"
-    ]
+    free = [e for e in _events() if e not in PRIORS and e not in ARMS and e not in ASSUMED and e != "tlb_flush"]
     lines += ["", "[[free]]", 'reason = "arms are not priced: their acts are"', "events = ["]
     lines += [f'    "{e}",' for e in free]
-    lines += ["]", "", "[[free]]", 'reason = "dropping translations costs what refilling them costs"', 'events = ["tlb_flush"]', ""]
+    lines += [
+        "]",
+        "",
+        "[[free]]",
+        'reason = "dropping translations costs what refilling them costs"',
+        'events = ["tlb_flush"]',
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -226,7 +233,9 @@ if __name__ == "__main__":
     if "--show" in sys.argv:
         fitted = compose()
         for event, (price, spread) in fitted.items():
-            print(f"{event:18} prior {PRIORS[event][0]:6.1f} +- {PRIORS[event][1]:5.1f}   fitted {price:8.3f} +- {spread}")
+            print(
+                f"{event:18} prior {PRIORS[event][0]:6.1f} +- {PRIORS[event][1]:5.1f}   fitted {price:8.3f} +- {spread}"
+            )
         for row, (guest, part, cycles, _) in MEASURED.items():
             have = counts(guest, part)
             model = sum(n * fitted[e][0] for e, n in have.items() if e in fitted)

@@ -30,6 +30,7 @@ inline constexpr std::array mechanism_names = std::to_array<std::string_view>({"
                                                                                "port",
                                                                                "privileged",
                                                                                "memory",
+                                                                               "fetch",
                                                                                "decode"});
 static_assert(mechanism_names.size() == static_cast<std::size_t>(Mechanism::count));
 

@@ -40,11 +40,21 @@ constexpr CatalogueEntry entry_of(const Check<Test>& check) {
     return entry;
 }
 
+template <const auto& check>
+struct Tag {};
+
 template <const auto&... checks>
 struct List {
     static constexpr std::size_t size = sizeof...(checks);
-    static constexpr std::array<const void*, size> addresses{&checks...};
     static constexpr std::array<CatalogueEntry, size> entries{entry_of(checks)...};
+    /// The place of a check in the list, or its size. (Types are compared: addresses of objects of different types are
+    /// no constant expression under every sanitizer.)
+    template <const auto& check>
+    static consteval std::size_t position() {
+        std::size_t i = 0;
+        static_cast<void>(((__is_same(Tag<checks>, Tag<check>) || (++i, false)) || ...));
+        return i;
+    }
 };
 
 using namespace checks;
@@ -126,8 +136,8 @@ CheckId this_check_is_not_in_the_catalogue();
 
 template <const auto& check>
 consteval CheckId id_of() {
-    for (std::size_t i = 0; i < All::size; ++i)
-        if (All::addresses[i] == static_cast<const void*>(&check)) return static_cast<CheckId>(i);
+    constexpr std::size_t i = All::position<check>();
+    if (i < All::size) return static_cast<CheckId>(i);
     return this_check_is_not_in_the_catalogue();  // not constexpr: the compiler stops here and shows the name
 }
 

@@ -27,7 +27,8 @@ enum class Mechanism : u8 {
     model_specific_register,
     port,
     privileged,  // HLT, CLTS, INVD, WBINVD, INVLPG, LMSW, CLI, STI, POPF
-    memory,      // a data access or fetch that left the hot path
+    memory,      // a data access that left the hot path
+    fetch,       // decoding code that was not decoded yet; not counted (see memory_access.cpp)
     decode,
     count
 };
@@ -43,7 +44,7 @@ enum class RecordKind : u8 {
     fault,   // a fault is raised      id: CheckId    a: vector   b: error code  c: CR2 if #PF   d: RIP of the instruction
     escalate,  // while delivering one fault another came    a: first vector  b: second vector  c: becomes (8: #DF, 255: shutdown)
     cost,    // an act was charged     id: CostEvent  a: how many
-    end,     // the room is left       id: Mechanism  a: 1 if it faulted
+    end,     // the room is left      id: Mechanism
 };
 
 /// What a read or write of memory by the processor itself was for.

@@ -35,16 +35,16 @@ constexpr u8 byte_register(u8 number, bool has_rex) {
 
 struct alignas(32) Instruction {
     Handler run = nullptr;
-    u64 imm = 0;             // immediate, sign-extended; target of a near branch
-    u64 disp = 0;            // displacement; RIP-relative: the whole address; near CALL: the return address
-    u8 reg = 0;              // the register operand: the destination if there are two
-    u8 base = no_register;   // of the memory operand; if there is none: the other register operand
+    u64 imm = 0;            // immediate, sign-extended; target of a near branch
+    u64 disp = 0;           // displacement; RIP-relative: the whole address; near CALL: the return address
+    u8 reg = 0;             // the register operand: the destination if there are two
+    u8 base = no_register;  // of the memory operand; if there is none: the other register operand
     u8 index = no_register;
-    u8 how = 0;              // 1-0: scale | 4-2: segment | 6-5: address width | 7: operand is memory
-    u8 place = 0;            // which instruction of its block it is
-    u8 offset = 0;           // of its first byte from that of the block
+    u8 how = 0;     // 1-0: scale | 4-2: segment | 6-5: address width | 7: operand is memory
+    u8 place = 0;   // which instruction of its block it is
+    u8 offset = 0;  // of its first byte from that of the block
     u8 length = 0;
-    u8 kind = 0;             // 1-0: operand size | 3-2: Repeat | 5-4: Width of the stack
+    u8 kind = 0;  // 1-0: operand size | 3-2: Repeat | 5-4: Width of the stack
 
     unsigned scale() const { return how & 3u; }
     SegmentName segment() const { return static_cast<SegmentName>((how >> 2) & 7); }
@@ -64,8 +64,8 @@ struct Decoded {
     Operation operation = Operation::invalid;
     Shape shape = Shape::none;
     CostEvent cost = CostEvent::other;
-    u8 condition = 0;     // of Jcc, SETcc, CMOVcc
-    u8 components = 0;    // the 80386 manual's m
+    u8 condition = 0;   // of Jcc, SETcc, CMOVcc
+    u8 components = 0;  // the 80386 manual's m
     bool ends_block = false;
 };
 

@@ -12,8 +12,35 @@ namespace emu::opcode {
 /// register, Z a register in the opcode's low bits, A the accumulator, S, C and D a segment, control or debug register,
 /// O an offset in the instruction, J a branch target, P a far pointer, M memory only.
 enum class Form : u8 {
-    none, E, E_G, G_E, E_I, E_Ib, Z, Z_I, A_I, A_Z, G_E_I, G_E_Ib, E_G_Ib, A_O, O_A, J, Jb, P, I, Ib, Iw, Iw_Ib,
-    E_S, S_E, E_C, C_E, E_D, D_E, S,
+    none,
+    E,
+    E_G,
+    G_E,
+    E_I,
+    E_Ib,
+    Z,
+    Z_I,
+    A_I,
+    A_Z,
+    G_E_I,
+    G_E_Ib,
+    E_G_Ib,
+    A_O,
+    O_A,
+    J,
+    Jb,
+    P,
+    I,
+    Ib,
+    Iw,
+    Iw_Ib,
+    E_S,
+    S_E,
+    E_C,
+    C_E,
+    E_D,
+    D_E,
+    S,
 };
 
 /// b: byte; w, q: fixed; v: 16, 32 or 64 by operand size; y: 32 or 64; s: as v, but 64 (or 16) in 64-bit mode;
@@ -23,14 +50,14 @@ enum class Size : u8 { b, w, d, q, v, y, s, n };
 /// Mandatory prefix, where it tells encodings apart.
 enum class Prefix : u8 { any, p66, f3 };
 
-inline constexpr u16 lock = 1;            // LOCK is allowed, if the destination is memory
-inline constexpr u16 not64 = 2;           // not in 64-bit mode
-inline constexpr u16 only64 = 4;          // only in 64-bit mode
-inline constexpr u16 memory = 8;          // E must be memory
-inline constexpr u16 registers = 16;      // E must be a register
-inline constexpr u16 ends = 32;           // the block ends after it: it may change RIP, mode, translations or RFLAGS.TF
-inline constexpr u16 protected_only = 64; // not in real-address and virtual-8086 mode
-inline constexpr u16 condition = 128;     // the low four bits of the opcode are a condition
+inline constexpr u16 lock = 1;        // LOCK is allowed, if the destination is memory
+inline constexpr u16 not64 = 2;       // not in 64-bit mode
+inline constexpr u16 only64 = 4;      // only in 64-bit mode
+inline constexpr u16 memory = 8;      // E must be memory
+inline constexpr u16 registers = 16;  // E must be a register
+inline constexpr u16 ends = 32;       // the block ends after it: it may change RIP, mode, translations or RFLAGS.TF
+inline constexpr u16 protected_only = 64;  // not in real-address and virtual-8086 mode
+inline constexpr u16 condition = 128;      // the low four bits of the opcode are a condition
 inline constexpr u16 needs_fsgsbase = 256;
 inline constexpr u16 needs_rdtscp = 512;
 inline constexpr u16 needs_smap = 1024;
@@ -42,9 +69,9 @@ inline constexpr CostEvent by_room = CostEvent::count;
 
 struct Row {
     u8 opcode;
-    u8 span;     // how many opcodes in a row it covers
-    i8 digit;    // /digit of ModR/M's reg field; -1: any
-    i8 rm;       // of a register operand in ModR/M; -1: any
+    u8 span;   // how many opcodes in a row it covers
+    i8 digit;  // /digit of ModR/M's reg field; -1: any
+    i8 rm;     // of a register operand in ModR/M; -1: any
     Prefix prefix;
     Operation operation;
     Form form;

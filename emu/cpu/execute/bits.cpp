@@ -88,7 +88,8 @@ struct Scan {
             flags = LazyFlags::of_result<T>(0);
             return;
         }
-        const unsigned found = forward ? static_cast<unsigned>(__builtin_ctzll(value)) : width_of<T> - 1 - leading_zeros(value);
+        const unsigned found =
+            forward ? static_cast<unsigned>(__builtin_ctzll(value)) : width_of<T> - 1 - leading_zeros(value);
         flags = LazyFlags::of_result(value);
         set<T>(core, to, static_cast<T>(found));
     }
@@ -142,21 +143,34 @@ Handler scan(const Decoded& decoded) {
 
 Handler bit_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::bt: return bit<Test, false>(decoded);
-        case Operation::bts: return bit<Set, false>(decoded);
-        case Operation::btr: return bit<Reset, false>(decoded);
-        case Operation::btc: return bit<Complement, false>(decoded);
-        case Operation::bt_imm: return bit<Test, true>(decoded);
-        case Operation::bts_imm: return bit<Set, true>(decoded);
-        case Operation::btr_imm: return bit<Reset, true>(decoded);
-        case Operation::btc_imm: return bit<Complement, true>(decoded);
-        case Operation::bsf: return scan<Scan, true>(decoded);
-        case Operation::bsr: return scan<Scan, false>(decoded);
-        case Operation::tzcnt: return scan<CountZeros, true>(decoded);
-        case Operation::lzcnt: return scan<CountZeros, false>(decoded);
+        case Operation::bt:
+            return bit<Test, false>(decoded);
+        case Operation::bts:
+            return bit<Set, false>(decoded);
+        case Operation::btr:
+            return bit<Reset, false>(decoded);
+        case Operation::btc:
+            return bit<Complement, false>(decoded);
+        case Operation::bt_imm:
+            return bit<Test, true>(decoded);
+        case Operation::bts_imm:
+            return bit<Set, true>(decoded);
+        case Operation::btr_imm:
+            return bit<Reset, true>(decoded);
+        case Operation::btc_imm:
+            return bit<Complement, true>(decoded);
+        case Operation::bsf:
+            return scan<Scan, true>(decoded);
+        case Operation::bsr:
+            return scan<Scan, false>(decoded);
+        case Operation::tzcnt:
+            return scan<CountZeros, true>(decoded);
+        case Operation::lzcnt:
+            return scan<CountZeros, false>(decoded);
         case Operation::popcnt:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return straight<FromSource<CountOnes<T>, T>>; });
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 

@@ -68,6 +68,8 @@ void append_more(Core& core, Block& block, u32 most, Decoded& last) {
         if (!decode(page + in_page, count, decode_context(core, rip), decoded)) return;
         if (decoded.operation == Operation::invalid) return;
         append(block, decoded, core.ledger);
+        if (const Handler both = fused_handler(last, decoded); both != nullptr)
+            block.code()[block.count - 2].run = both;
         last = decoded;
     }
 }
@@ -104,7 +106,9 @@ bool crosses_page(const Source& source, const Decoded& first) {
 }
 
 constexpr u64 aligned(u64 size) { return (size + 31) & ~u64{31}; }
-u64 size_of(const Block& block) { return aligned(sizeof(Block) + (block.count + 1 + link_slots) * sizeof(Instruction)); }
+u64 size_of(const Block& block) {
+    return aligned(sizeof(Block) + (block.count + 1 + link_slots) * sizeof(Instruction));
+}
 
 }  // namespace
 

@@ -24,9 +24,9 @@ struct alignas(32) Block {
     u64 physical = 0;
     u32 context = 0;
     u16 bytes = 0;
-    u8 components = 0;              // of its first instruction
-    bool cached = false;            // false: built for one use or dropped, not to be linked or found
-    bool falls_through = false;     // a branch to the next block follows the last instruction
+    u8 components = 0;           // of its first instruction
+    bool cached = false;         // false: built for one use or dropped, not to be linked or found
+    bool falls_through = false;  // a branch to the next block follows the last instruction
     Block* same_hash = nullptr;
     Block* same_page = nullptr;
     std::array<CostEvent, longest_block> costs{};  // class of each instruction
@@ -41,9 +41,9 @@ inline Block& block_of(const Instruction* at) { return std::bit_cast<Block*>(at 
 /// The two slots after a near branch: where it went before. Index 1: taken.
 struct alignas(32) Link {
     std::array<Block*, 2> block{};
-    std::array<u32, 2> epoch{};     // 0 is no epoch
-    u64 taken = 0;                  // times taken by this link; not yet harvested
-    Millicycles taken_price = 0;    // what taking it costs beside the block it goes to
+    std::array<u32, 2> epoch{};   // 0 is no epoch
+    u64 taken = 0;                // times taken by this link; not yet harvested
+    Millicycles taken_price = 0;  // what taking it costs beside the block it goes to
     u8 taken_components = 0;
     bool conditional = false;
 };
@@ -61,7 +61,7 @@ struct JumpEntry {
 };
 
 class BlockCache {
-public:
+ public:
     static constexpr u64 arena_size = u64{16} << 20;
 
     BlockCache();
@@ -89,16 +89,19 @@ public:
         const u64 linear = cs.linear_base + rip;
         const bool hit = (entry.rip == rip) & (entry.linear == linear) & (entry.context == core.context) &
                          (entry.epoch == core.running.code_epoch);
-        if (!hit || entry.block->limit != cs.limit) [[unlikely]] return nullptr;
+        if (!hit || entry.block->limit != cs.limit) [[unlikely]]
+            return nullptr;
         return entry.block;
     }
 
-private:
+ private:
     static constexpr std::size_t jump_count = 4096, hash_count = 16384, page_count = 4096;
     static constexpr std::size_t largest_block = sizeof(Block) + (longest_block + 1 + link_slots) * sizeof(Instruction);
 
     static std::size_t jump_index(u64 rip) { return (rip ^ (rip >> 12)) & (jump_count - 1); }
-    static std::size_t hash_index(u64 physical, u64 rip) { return (physical ^ (physical >> 14) ^ (rip >> 16)) & (hash_count - 1); }
+    static std::size_t hash_index(u64 physical, u64 rip) {
+        return (physical ^ (physical >> 14) ^ (rip >> 16)) & (hash_count - 1);
+    }
     static std::size_t page_index(u64 physical) { return (physical >> 12) & (page_count - 1); }
 
     Block* scratch();

@@ -40,20 +40,6 @@ const Instruction* enter_linked(Core& core, const Instruction* at, bool taken) {
 
 namespace {
 
-struct NoAct {
-    template <class M>
-    EMU_ALWAYS_INLINE static bool act(Core&, const Instruction&, M&) {
-        return true;
-    }
-    EMU_ALWAYS_INLINE static void commit(Core&, const Instruction&) {}
-};
-
-template <unsigned condition>
-struct Jcc : NoAct {
-    EMU_ALWAYS_INLINE static bool taken(const Core&, const Instruction&, const LazyFlags& flags) {
-        return holds<condition>(flags);
-    }
-};
 struct Jump : NoAct {
     EMU_ALWAYS_INLINE static bool taken(const Core&, const Instruction&, const LazyFlags&) { return true; }
 };
@@ -143,20 +129,29 @@ Handler jcc_handler(unsigned condition, std::integer_sequence<unsigned, conditio
 template <class S, class T>
 Handler of_widths(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::call: return branch<Call<S, T>>;
-        case Operation::call_indirect: return indirect_branch<CallIndirect<S, T>>;
-        case Operation::ret: return indirect_branch<Return<S, T, false>>;
-        case Operation::ret_release: return indirect_branch<Return<S, T, true>>;
-        default: return indirect_branch<JumpIndirect<T>>;
+        case Operation::call:
+            return branch<Call<S, T>>;
+        case Operation::call_indirect:
+            return indirect_branch<CallIndirect<S, T>>;
+        case Operation::ret:
+            return indirect_branch<Return<S, T, false>>;
+        case Operation::ret_release:
+            return indirect_branch<Return<S, T, true>>;
+        default:
+            return indirect_branch<JumpIndirect<T>>;
     }
 }
 template <class A>
 Handler counted(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::loop: return branch<Loop<A, Until::count>>;
-        case Operation::loope: return branch<Loop<A, Until::count_or_not_zero>>;
-        case Operation::loopne: return branch<Loop<A, Until::count_or_zero>>;
-        default: return branch<Jcxz<A>>;
+        case Operation::loop:
+            return branch<Loop<A, Until::count>>;
+        case Operation::loope:
+            return branch<Loop<A, Until::count_or_not_zero>>;
+        case Operation::loopne:
+            return branch<Loop<A, Until::count_or_zero>>;
+        default:
+            return branch<Jcxz<A>>;
     }
 }
 
@@ -171,16 +166,21 @@ Handler fall_through_handler() { return branch<FallThrough>; }
 
 Handler branch_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::jcc: return jcc_handler(decoded.condition, std::make_integer_sequence<unsigned, 16>{});
-        case Operation::jmp: return branch<Jump>;
+        case Operation::jcc:
+            return jcc_handler(decoded.condition, std::make_integer_sequence<unsigned, 16>{});
+        case Operation::jmp:
+            return branch<Jump>;
         case Operation::loop:
         case Operation::loope:
         case Operation::loopne:
         case Operation::jcxz:
             switch (decoded.code.address_width()) {
-                case Width::bits16: return counted<u16>(decoded);
-                case Width::bits32: return counted<u32>(decoded);
-                default: return counted<u64>(decoded);
+                case Width::bits16:
+                    return counted<u16>(decoded);
+                case Width::bits32:
+                    return counted<u32>(decoded);
+                default:
+                    return counted<u64>(decoded);
             }
         case Operation::call:
         case Operation::call_indirect:
@@ -189,12 +189,16 @@ Handler branch_handler(const Decoded& decoded) {
         case Operation::ret_release:
             return with_wide_size(decoded, [&decoded]<class T>(T) -> Handler {
                 switch (decoded.code.stack_width()) {
-                    case Width::bits16: return of_widths<u16, T>(decoded);
-                    case Width::bits32: return of_widths<u32, T>(decoded);
-                    default: return of_widths<u64, T>(decoded);
+                    case Width::bits16:
+                        return of_widths<u16, T>(decoded);
+                    case Width::bits32:
+                        return of_widths<u32, T>(decoded);
+                    default:
+                        return of_widths<u64, T>(decoded);
                 }
             });
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 

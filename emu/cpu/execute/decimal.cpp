@@ -69,7 +69,8 @@ Outcome bound(Core& core, const Instruction& at) {
     TRY(load(core, at.segment(), where, lower));
     TRY(load(core, at.segment(), next, upper));
     const i64 index = static_cast<i64>(sign_extended(get<T>(core, at.reg)));
-    const bool inside = index >= static_cast<i64>(sign_extended(lower)) && index <= static_cast<i64>(sign_extended(upper));
+    const bool inside =
+        index >= static_cast<i64>(sign_extended(lower)) && index <= static_cast<i64>(sign_extended(upper));
     return inside ? no_fault : core.doors->trouble(core, Trouble::bound);
 }
 
@@ -77,15 +78,24 @@ Outcome bound(Core& core, const Instruction& at) {
 
 Handler decimal_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::daa: return aside<adjust_packed<false>>;
-        case Operation::das: return aside<adjust_packed<true>>;
-        case Operation::aaa: return aside<adjust_unpacked<false>>;
-        case Operation::aas: return aside<adjust_unpacked<true>>;
-        case Operation::aam: return aside<aam>;
-        case Operation::aad: return aside<aad>;
-        case Operation::salc: return aside<salc>;
-        case Operation::bound: return decoded.code.size() == OperandSize::word ? aside<bound<u16>> : aside<bound<u32>>;
-        default: return nullptr;
+        case Operation::daa:
+            return aside<adjust_packed<false>>;
+        case Operation::das:
+            return aside<adjust_packed<true>>;
+        case Operation::aaa:
+            return aside<adjust_unpacked<false>>;
+        case Operation::aas:
+            return aside<adjust_unpacked<true>>;
+        case Operation::aam:
+            return aside<aam>;
+        case Operation::aad:
+            return aside<aad>;
+        case Operation::salc:
+            return aside<salc>;
+        case Operation::bound:
+            return decoded.code.size() == OperandSize::word ? aside<bound<u16>> : aside<bound<u32>>;
+        default:
+            return nullptr;
     }
 }
 

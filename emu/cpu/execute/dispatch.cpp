@@ -52,7 +52,8 @@ const Instruction* give_up(Core& core, const Instruction* at, Outcome outcome) {
 
 const Instruction* enter_block(Core& core) {
     Running& running = core.running;
-    // TF and the interrupt shadow concern the next instruction alone, and so does core.alone: the run loop sees to them.
+    // TF and the interrupt shadow concern the next instruction alone, and so does core.alone: the run loop sees to
+    // them.
     if ((core.cpu.rflags & rflags::tf) != 0 || core.cpu.interrupt_shadow || core.alone || running.budget <= 0)
         return &leave_handlers;
     Block* block = core.blocks->find(core, running.outcome);

@@ -63,7 +63,8 @@ const Instruction* leave(Core* core, const Instruction* at, HotRegisters& hot);
 #else
 
 template <class Wrapper>
-[[gnu::noinline, gnu::cold]] void cold(Core* core, const Instruction* at, i64 budget, u64 result, u64 operand, u64 kind) {
+[[gnu::noinline, gnu::cold]] void cold(Core* core, const Instruction* at, i64 budget, u64 result, u64 operand,
+                                       u64 kind) {
     save(*core, budget, {result, operand, kind});
     const Instruction* next = Wrapper::aside(*core, at);
     const LazyFlags flags = LazyFlags::of_register(core->cpu.rflags);
@@ -94,7 +95,8 @@ struct Straight {
     EMU_ALWAYS_INLINE static bool step(Core& core, const Instruction* at, i64&, LazyFlags& flags,
                                        const Instruction*& next) {
         Fast memory;
-        if (!Op::run(core, *at, flags, memory)) [[unlikely]] return false;
+        if (!Op::run(core, *at, flags, memory)) [[unlikely]]
+            return false;
         next = at + 1;
         return true;
     }

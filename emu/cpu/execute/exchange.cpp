@@ -108,12 +108,16 @@ Handler exchange_handler(const Decoded& decoded) {
                 if (decoded.code.in_memory()) return straight<ExchangeMemory<T>>;
                 return straight<ExchangeRegisters<T>>;
             });
-        case Operation::xadd: return with_size(decoded, []<class T>(T) -> Handler { return straight<Xadd<T>>; });
+        case Operation::xadd:
+            return with_size(decoded, []<class T>(T) -> Handler { return straight<Xadd<T>>; });
         case Operation::cmpxchg:
             return with_size(decoded, []<class T>(T) -> Handler { return straight<CompareExchange<T>>; });
-        case Operation::cmpxchg8b: return aside<compare_exchange_pair<u32>>;
-        case Operation::cmpxchg16b: return aside<compare_exchange_pair<u64>>;
-        default: return nullptr;
+        case Operation::cmpxchg8b:
+            return aside<compare_exchange_pair<u32>>;
+        case Operation::cmpxchg16b:
+            return aside<compare_exchange_pair<u64>>;
+        default:
+            return nullptr;
     }
 }
 

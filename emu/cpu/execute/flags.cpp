@@ -46,14 +46,22 @@ struct Sahf {
 
 Handler flag_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::clc: return straight<ChangeCarry<Carry::clear>>;
-        case Operation::stc: return straight<ChangeCarry<Carry::set>>;
-        case Operation::cmc: return straight<ChangeCarry<Carry::complement>>;
-        case Operation::cld: return straight<ChangeDirection<false>>;
-        case Operation::std_: return straight<ChangeDirection<true>>;
-        case Operation::lahf: return straight<Lahf>;
-        case Operation::sahf: return straight<Sahf>;
-        default: return nullptr;
+        case Operation::clc:
+            return straight<ChangeCarry<Carry::clear>>;
+        case Operation::stc:
+            return straight<ChangeCarry<Carry::set>>;
+        case Operation::cmc:
+            return straight<ChangeCarry<Carry::complement>>;
+        case Operation::cld:
+            return straight<ChangeDirection<false>>;
+        case Operation::std_:
+            return straight<ChangeDirection<true>>;
+        case Operation::lahf:
+            return straight<Lahf>;
+        case Operation::sahf:
+            return straight<Sahf>;
+        default:
+            return nullptr;
     }
 }
 

@@ -36,19 +36,26 @@ Handler any_form(const Instruction&) {
 template <class Pick>
 Handler with_size(const Decoded& decoded, Pick pick) {
     switch (decoded.code.size()) {
-        case OperandSize::byte: return pick(u8{});
-        case OperandSize::word: return pick(u16{});
-        case OperandSize::dword: return pick(u32{});
-        default: return pick(u64{});
+        case OperandSize::byte:
+            return pick(u8{});
+        case OperandSize::word:
+            return pick(u16{});
+        case OperandSize::dword:
+            return pick(u32{});
+        default:
+            return pick(u64{});
     }
 }
 /// The same for instructions without a byte form.
 template <class Pick>
 Handler with_wide_size(const Decoded& decoded, Pick pick) {
     switch (decoded.code.size()) {
-        case OperandSize::word: return pick(u16{});
-        case OperandSize::dword: return pick(u32{});
-        default: return pick(u64{});
+        case OperandSize::word:
+            return pick(u16{});
+        case OperandSize::dword:
+            return pick(u32{});
+        default:
+            return pick(u64{});
     }
 }
 

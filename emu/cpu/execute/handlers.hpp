@@ -6,6 +6,8 @@ namespace emu {
 
 Handler handler_of(const Decoded& decoded);
 Handler fall_through_handler();
+/// For an instruction and the branch after it, in the slot of the first. Null if each goes alone.
+Handler fused_handler(const Decoded& first, const Decoded& second);
 
 Handler alu_handler(const Decoded& decoded);
 Handler move_handler(const Decoded& decoded);
@@ -21,11 +23,5 @@ Handler decimal_handler(const Decoded& decoded);
 Handler transfer_handler(const Decoded& decoded);
 Handler segment_handler(const Decoded& decoded);
 Handler system_handler(const Decoded& decoded);
-
-/// The two of a pair that differ by operand size, and so on: picks by size.
-template <class Table>
-Handler by_size(const Table& table, const Decoded& decoded) {
-    return table[static_cast<std::size_t>(decoded.code.size())];
-}
 
 }  // namespace emu

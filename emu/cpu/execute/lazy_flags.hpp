@@ -27,6 +27,7 @@ struct LazyFlags {
     u64 kind = 0;
 
     static constexpr u64 bits = 0, add = 0x100, sub = 0x200;
+    static constexpr u64 keeps_carry = 0x400, kept_carry = 0x800;  // INC and DEC: add and sub, but CF is kept_carry
     template <class T>
     static constexpr u64 add_of = add | (width_of<T> - 1);
     template <class T>
@@ -34,6 +35,7 @@ struct LazyFlags {
 
     constexpr bool zf() const { return result == 0; }
     constexpr bool cf() const {
+        if ((kind & keeps_carry) != 0) return (kind & kept_carry) != 0;
         if ((kind & sub) != 0) return result > operand;
         if ((kind & add) != 0) return result < operand;
         return (operand & rflags::cf) != 0;
@@ -42,8 +44,12 @@ struct LazyFlags {
         const bool negative = static_cast<i64>(result) < 0;
         return kind == bits ? negative != ((operand & rflags::sf) != 0) : negative;
     }
+    constexpr bool even_parity() const {
+        constexpr unsigned odd_nibbles = 0x6996;  // bit n: n has an odd number of ones
+        return ((odd_nibbles >> ((result ^ (result >> 4)) & 15)) & 1) == 0;
+    }
     constexpr bool pf() const {
-        const bool even = (__builtin_popcount(static_cast<u8>(result)) & 1) == 0;
+        const bool even = even_parity();
         return kind == bits ? even != ((operand & rflags::pf) != 0) : even;
     }
     constexpr bool of() const {
@@ -59,15 +65,16 @@ struct LazyFlags {
     }
 
     constexpr u64 arithmetic() const {
-        return (cf() ? rflags::cf : 0) | (pf() ? rflags::pf : 0) | (af() ? rflags::af : 0) | (zf() ? rflags::zf : 0) |
-               (sf() ? rflags::sf : 0) | (of() ? rflags::of : 0);
+        const u64 shown = (even_parity() ? rflags::pf : 0) | (result == 0 ? rflags::zf : 0) | ((result >> 63) << 7);
+        if (kind == bits) return shown ^ operand;  // operand has no ZF, and the others are not in `shown`
+        return shown | (cf() ? rflags::cf : 0) | (af() ? rflags::af : 0) | (of() ? rflags::of : 0);
     }
     constexpr u64 merged_into(u64 all) const { return (all & ~rflags::arithmetic) | arithmetic(); }
 
     /// The flags that RFLAGS holds.
     static constexpr LazyFlags of_register(u64 all) {
-        const u64 shown = (all & rflags::zf) != 0 ? 0 : 1;         // what ZF asks for; it would mean SF = 0
-        const u64 natural = shown == 0 ? rflags::pf : 0;           // and this PF
+        const u64 shown = (all & rflags::zf) != 0 ? 0 : 1;  // what ZF asks for; it would mean SF = 0
+        const u64 natural = shown == 0 ? rflags::pf : 0;    // and this PF
         return {shown, (all & (rflags::cf | rflags::af | rflags::of | rflags::sf | rflags::pf)) ^ natural, bits};
     }
     /// ZF, SF and PF of a result; CF, AF and OF as given.

@@ -149,11 +149,16 @@ struct CmovMemory {
 Handler mov(const Decoded& decoded) {
     return with_size(decoded, [&decoded]<class T>(T) -> Handler {
         switch (decoded.shape) {
-            case Shape::rr: return straight<MoveRegister<T>>;
-            case Shape::ri: return straight<MoveImmediate<T>>;
-            case Shape::rm: return frequent_form<Load<T>>(decoded.code);
-            case Shape::mr: return frequent_form<Store<T, true>>(decoded.code);
-            default: return frequent_form<Store<T, false>>(decoded.code);
+            case Shape::rr:
+                return straight<MoveRegister<T>>;
+            case Shape::ri:
+                return straight<MoveImmediate<T>>;
+            case Shape::rm:
+                return frequent_form<Load<T>>(decoded.code);
+            case Shape::mr:
+                return frequent_form<Store<T, true>>(decoded.code);
+            default:
+                return frequent_form<Store<T, false>>(decoded.code);
         }
     });
 }
@@ -169,9 +174,12 @@ Handler lea(const Decoded& decoded) {
 }
 Handler convert(const Decoded& decoded) {
     switch (decoded.code.size()) {
-        case OperandSize::word: return straight<Convert<u16, u8>>;
-        case OperandSize::dword: return straight<Convert<u32, u16>>;
-        default: return straight<Convert<u64, u32>>;
+        case OperandSize::word:
+            return straight<Convert<u16, u8>>;
+        case OperandSize::dword:
+            return straight<Convert<u32, u16>>;
+        default:
+            return straight<Convert<u64, u32>>;
     }
 }
 
@@ -204,24 +212,37 @@ Outcome xlat(Core& core, const Instruction& at) {
 Handler move_handler(const Decoded& decoded) {
     constexpr std::make_integer_sequence<unsigned, 16> all_conditions{};
     switch (decoded.operation) {
-        case Operation::mov: return mov(decoded);
-        case Operation::movzx8: return extending<u8, false>(decoded);
-        case Operation::movzx16: return extending<u16, false>(decoded);
-        case Operation::movsx8: return extending<u8, true>(decoded);
-        case Operation::movsx16: return extending<u16, true>(decoded);
-        case Operation::movsxd: return extending<u32, true>(decoded);
-        case Operation::lea: return lea(decoded);
+        case Operation::mov:
+            return mov(decoded);
+        case Operation::movzx8:
+            return extending<u8, false>(decoded);
+        case Operation::movzx16:
+            return extending<u16, false>(decoded);
+        case Operation::movsx8:
+            return extending<u8, true>(decoded);
+        case Operation::movsx16:
+            return extending<u16, true>(decoded);
+        case Operation::movsxd:
+            return extending<u32, true>(decoded);
+        case Operation::lea:
+            return lea(decoded);
         case Operation::bswap:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return straight<Bswap<T>>; });
-        case Operation::convert: return convert(decoded);
+        case Operation::convert:
+            return convert(decoded);
         case Operation::convert_double:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return straight<ConvertDouble<T>>; });
-        case Operation::set: return set_handler(decoded, all_conditions);
-        case Operation::cmov: return cmov_handler(decoded, all_conditions);
+        case Operation::set:
+            return set_handler(decoded, all_conditions);
+        case Operation::cmov:
+            return cmov_handler(decoded, all_conditions);
         case Operation::nop:
-        case Operation::clflush: return straight<Nop>;
-        case Operation::xlat: return aside<xlat>;
-        default: return nullptr;
+        case Operation::clflush:
+            return straight<Nop>;
+        case Operation::xlat:
+            return aside<xlat>;
+        default:
+            return nullptr;
     }
 }
 

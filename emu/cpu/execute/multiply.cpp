@@ -134,15 +134,20 @@ Outcome divide_signed(Core& core, const Instruction& at) {
 
 Handler multiply_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::mul: return with_size(decoded, []<class T>(T) -> Handler { return straight<Multiply<T, false>>; });
-        case Operation::imul: return with_size(decoded, []<class T>(T) -> Handler { return straight<Multiply<T, true>>; });
+        case Operation::mul:
+            return with_size(decoded, []<class T>(T) -> Handler { return straight<Multiply<T, false>>; });
+        case Operation::imul:
+            return with_size(decoded, []<class T>(T) -> Handler { return straight<Multiply<T, true>>; });
         case Operation::imul2:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return straight<MultiplyInto<T, false>>; });
         case Operation::imul3:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return straight<MultiplyInto<T, true>>; });
-        case Operation::div: return with_size(decoded, []<class T>(T) -> Handler { return aside<divide<T>>; });
-        case Operation::idiv: return with_size(decoded, []<class T>(T) -> Handler { return aside<divide_signed<T>>; });
-        default: return nullptr;
+        case Operation::div:
+            return with_size(decoded, []<class T>(T) -> Handler { return aside<divide<T>>; });
+        case Operation::idiv:
+            return with_size(decoded, []<class T>(T) -> Handler { return aside<divide_signed<T>>; });
+        default:
+            return nullptr;
     }
 }
 

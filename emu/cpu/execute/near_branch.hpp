@@ -16,6 +16,21 @@ const Instruction* enter_linked(Core& core, const Instruction* at, bool taken);
 /// The same for an indirect branch: nothing to link, but its target is charged for arriving.
 const Instruction* enter_taken(Core& core);
 
+/// Nothing happens beside the branch.
+struct NoAct {
+    template <class M>
+    EMU_ALWAYS_INLINE static bool act(Core&, const Instruction&, M&) {
+        return true;
+    }
+    EMU_ALWAYS_INLINE static void commit(Core&, const Instruction&) {}
+};
+template <unsigned condition>
+struct Jcc : NoAct {
+    EMU_ALWAYS_INLINE static bool taken(const Core&, const Instruction&, const LazyFlags& flags) {
+        return holds<condition>(flags);
+    }
+};
+
 /// Rule: taken(core, at, flags); act(core, at, memory) does what happens only if it is taken and may fault (a push);
 /// commit(core, at) what always happens and cannot.
 template <class Rule>
@@ -27,16 +42,19 @@ struct Branch {
         if (Rule::taken(core, *at, flags)) {
             asm volatile("");  // keeps this a branch of the host: with a conditional move it could not run ahead
             Block* const block = link.block[1];
-            if (link.epoch[1] != core.running.code_epoch || block->count > budget) [[unlikely]] return false;
+            if (link.epoch[1] != core.running.code_epoch || block->count > budget) [[unlikely]]
+                return false;
             Fast memory;
-            if (!Rule::act(core, *at, memory)) [[unlikely]] return false;
+            if (!Rule::act(core, *at, memory)) [[unlikely]]
+                return false;
             Rule::commit(core, *at);
             ++link.taken;
             next = charge_block(core, block, budget, link.taken_price);
             return true;
         }
         Block* const block = link.block[0];
-        if (link.epoch[0] != core.running.code_epoch || block->count > budget) [[unlikely]] return false;
+        if (link.epoch[0] != core.running.code_epoch || block->count > budget) [[unlikely]]
+            return false;
         Rule::commit(core, *at);
         next = charge_block(core, block, budget);
         return true;
@@ -56,6 +74,24 @@ struct Branch {
         return enter_linked(core, at, taken);
     }
 };
+/// An instruction without memory operands, or one that reads, and the conditional branch after it in one handler. The
+/// branch keeps its own slot and handler, for whenever the two cannot go together.
+template <class Op, class General, class Rule>
+struct Fused {
+    using Cold = Straight<General>;
+    EMU_ALWAYS_INLINE static bool step(Core& core, const Instruction* at, i64& budget, LazyFlags& flags,
+                                       const Instruction*& next) {
+        Fast memory;
+        if (!Op::run(core, *at, flags, memory)) [[unlikely]]
+            return false;
+        if (!Branch<Rule>::step(core, at + 1, budget, flags, next)) [[unlikely]]
+            next = at + 1;
+        return true;
+    }
+};
+template <class Op, class General, class Rule>
+inline constexpr Handler fused = handler<Fused<Op, General, Rule>>;
+
 template <class Rule>
 inline constexpr Handler branch = handler<Branch<Rule>>;
 
@@ -67,10 +103,13 @@ struct IndirectBranch {
                                        const Instruction*& next) {
         Fast memory;
         u64 target;
-        if (!Rule::target(core, *at, memory, target)) [[unlikely]] return false;
+        if (!Rule::target(core, *at, memory, target)) [[unlikely]]
+            return false;
         Block* const block = core.blocks->find_again(core, target);
-        if (block == nullptr || block->count > budget) [[unlikely]] return false;
-        if (!Rule::act(core, *at, memory)) [[unlikely]] return false;
+        if (block == nullptr || block->count > budget) [[unlikely]]
+            return false;
+        if (!Rule::act(core, *at, memory)) [[unlikely]]
+            return false;
         Rule::commit(core, *at);
         ++block->arrivals;
         next = charge_block(core, block, budget, block->arrival_price);

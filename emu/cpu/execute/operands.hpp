@@ -48,9 +48,7 @@ struct AnyAddress {
 };
 template <class A>  // u64 or u32: the address size
 struct BaseAddress {
-    static u64 of(const Core& core, const Instruction& at) {
-        return static_cast<A>(at.disp + core.cpu.gpr[at.base]);
-    }
+    static u64 of(const Core& core, const Instruction& at) { return static_cast<A>(at.disp + core.cpu.gpr[at.base]); }
 };
 template <class A>
 struct IndexedAddress {

@@ -47,7 +47,9 @@ void run_block(Core& core, u32 most) {
 
 bool is_stop(Outcome outcome, StopReason reason) { return outcome.stopped() && outcome.stop_reason() == reason; }
 
-void count_instructions(Core& core) { core.instructions = core.running.horizon - static_cast<u64>(core.running.budget); }
+void count_instructions(Core& core) {
+    core.instructions = core.running.horizon - static_cast<u64>(core.running.budget);
+}
 
 /// A delivery uses up a unit of the budget, but retires nothing.
 Outcome deliver(Core& core, Fault fault) {

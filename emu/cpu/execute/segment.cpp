@@ -170,9 +170,12 @@ Handler pop_of_width(const Decoded& decoded) {
 }
 Handler pop_segment_handler(const Decoded& decoded) {
     switch (decoded.code.stack_width()) {
-        case Width::bits16: return pop_of_width<u16>(decoded);
-        case Width::bits32: return pop_of_width<u32>(decoded);
-        default: return pop_of_width<u64>(decoded);
+        case Width::bits16:
+            return pop_of_width<u16>(decoded);
+        case Width::bits32:
+            return pop_of_width<u32>(decoded);
+        default:
+            return pop_of_width<u64>(decoded);
     }
 }
 
@@ -183,29 +186,47 @@ Handler segment_handler(const Decoded& decoded) {
     switch (decoded.operation) {
         case Operation::mov_from_segment:
             return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<mov_from_segment<T>>; });
-        case Operation::mov_to_segment: return ends ? ending<mov_to_segment> : aside<mov_to_segment>;
-        case Operation::pop_segment: return pop_segment_handler(decoded);
+        case Operation::mov_to_segment:
+            return ends ? ending<mov_to_segment> : aside<mov_to_segment>;
+        case Operation::pop_segment:
+            return pop_segment_handler(decoded);
         case Operation::load_far_pointer:
             return with_wide_size(decoded, [ends]<class T>(T) -> Handler {
                 if (ends) return ending<load_far_pointer<T>>;
                 return aside<load_far_pointer<T>>;
             });
-        case Operation::sgdt: return aside<sgdt>;
-        case Operation::sidt: return aside<sidt>;
-        case Operation::lgdt: return aside<lgdt>;
-        case Operation::lidt: return aside<lidt>;
-        case Operation::smsw: return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<smsw<T>>; });
-        case Operation::sldt: return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<sldt<T>>; });
-        case Operation::str: return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<str<T>>; });
-        case Operation::lmsw: return ending<lmsw>;
-        case Operation::lldt: return aside<lldt>;
-        case Operation::ltr: return aside<ltr>;
-        case Operation::verr: return aside<verr>;
-        case Operation::verw: return aside<verw>;
-        case Operation::lar: return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<lar<T>>; });
-        case Operation::lsl: return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<lsl<T>>; });
-        case Operation::arpl: return aside<arpl>;
-        default: return nullptr;
+        case Operation::sgdt:
+            return aside<sgdt>;
+        case Operation::sidt:
+            return aside<sidt>;
+        case Operation::lgdt:
+            return aside<lgdt>;
+        case Operation::lidt:
+            return aside<lidt>;
+        case Operation::smsw:
+            return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<smsw<T>>; });
+        case Operation::sldt:
+            return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<sldt<T>>; });
+        case Operation::str:
+            return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<str<T>>; });
+        case Operation::lmsw:
+            return ending<lmsw>;
+        case Operation::lldt:
+            return aside<lldt>;
+        case Operation::ltr:
+            return aside<ltr>;
+        case Operation::verr:
+            return aside<verr>;
+        case Operation::verw:
+            return aside<verw>;
+        case Operation::lar:
+            return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<lar<T>>; });
+        case Operation::lsl:
+            return with_wide_size(decoded, []<class T>(T) -> Handler { return aside<lsl<T>>; });
+        case Operation::arpl:
+            return aside<arpl>;
+        default:
+            return nullptr;
     }
 }
 

@@ -138,7 +138,8 @@ EMU_ALWAYS_INLINE T shift_double(T into, T from, unsigned count, LazyFlags& flag
     T result;
     bool carry;
     if constexpr (sizeof(T) == 2) {
-        const u64 all = left ? (u64{into} << 32) | (u64{from} << 16) | into : (u64{into} << 32) | (u64{from} << 16) | into;
+        const u64 all =
+            left ? (u64{into} << 32) | (u64{from} << 16) | into : (u64{into} << 32) | (u64{from} << 16) | into;
         if constexpr (left) {
             result = static_cast<T>((all << count) >> 32);
             carry = ((all >> (48 - count)) & 1) != 0;
@@ -164,7 +165,8 @@ struct ShiftDouble {
         const unsigned count = masked<T>(count_of<from>(core, at));
         if (!at.in_memory()) {
             const T value = get<T>(core, at.reg);
-            set<T>(core, at.reg, count == 0 ? value : shift_double<T, left>(value, get<T>(core, at.base), count, flags));
+            set<T>(core, at.reg,
+                   count == 0 ? value : shift_double<T, left>(value, get<T>(core, at.base), count, flags));
             return true;
         }
         const u64 where = effective(core, at);
@@ -186,14 +188,21 @@ Handler shift(const Decoded& decoded) {
 template <Count from>
 Handler by_operation(const Decoded& decoded, Operation first) {
     switch (static_cast<unsigned>(decoded.operation) - static_cast<unsigned>(first)) {
-        case 0: return shift<Rol, from>(decoded);
-        case 1: return shift<Ror, from>(decoded);
-        case 2: return shift<Rcl, from>(decoded);
-        case 3: return shift<Rcr, from>(decoded);
+        case 0:
+            return shift<Rol, from>(decoded);
+        case 1:
+            return shift<Ror, from>(decoded);
+        case 2:
+            return shift<Rcl, from>(decoded);
+        case 3:
+            return shift<Rcr, from>(decoded);
         case 4:
-        case 6: return shift<Shl, from>(decoded);  // SAL is SHL
-        case 5: return shift<Shr, from>(decoded);
-        default: return shift<Sar, from>(decoded);
+        case 6:
+            return shift<Shl, from>(decoded);  // SAL is SHL
+        case 5:
+            return shift<Shr, from>(decoded);
+        default:
+            return shift<Sar, from>(decoded);
     }
 }
 template <bool left, Count from>
@@ -212,11 +221,16 @@ Handler shift_handler(const Decoded& decoded) {
     if (operation >= Operation::rol_cl && operation <= Operation::sar_cl)
         return by_operation<Count::cl>(decoded, Operation::rol_cl);
     switch (operation) {
-        case Operation::shld: return double_shift<true, Count::immediate>(decoded);
-        case Operation::shrd: return double_shift<false, Count::immediate>(decoded);
-        case Operation::shld_cl: return double_shift<true, Count::cl>(decoded);
-        case Operation::shrd_cl: return double_shift<false, Count::cl>(decoded);
-        default: return nullptr;
+        case Operation::shld:
+            return double_shift<true, Count::immediate>(decoded);
+        case Operation::shrd:
+            return double_shift<false, Count::immediate>(decoded);
+        case Operation::shld_cl:
+            return double_shift<true, Count::cl>(decoded);
+        case Operation::shrd_cl:
+            return double_shift<false, Count::cl>(decoded);
+        default:
+            return nullptr;
     }
 }
 

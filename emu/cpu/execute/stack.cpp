@@ -158,12 +158,18 @@ Handler of_widths(const Decoded& decoded) {
         case Operation::pop:
             if (decoded.shape == Shape::m) return aside<pop_memory<S, T>>;
             return straight<PopRegister<S, T>>;
-        case Operation::push_segment: return aside<push_segment<S, T>>;
-        case Operation::pusha: return aside<pusha<S, T>>;
-        case Operation::popa: return aside<popa<S, T>>;
-        case Operation::enter: return aside<enter<S, T>>;
-        case Operation::leave: return straight<Leave<S, T>>;
-        default: return nullptr;
+        case Operation::push_segment:
+            return aside<push_segment<S, T>>;
+        case Operation::pusha:
+            return aside<pusha<S, T>>;
+        case Operation::popa:
+            return aside<popa<S, T>>;
+        case Operation::enter:
+            return aside<enter<S, T>>;
+        case Operation::leave:
+            return straight<Leave<S, T>>;
+        default:
+            return nullptr;
     }
 }
 
@@ -172,9 +178,12 @@ Handler of_widths(const Decoded& decoded) {
 Handler stack_handler(const Decoded& decoded) {
     return with_wide_size(decoded, [&decoded]<class T>(T) -> Handler {
         switch (decoded.code.stack_width()) {
-            case Width::bits16: return of_widths<u16, T>(decoded);
-            case Width::bits32: return of_widths<u32, T>(decoded);
-            default: return of_widths<u64, T>(decoded);
+            case Width::bits16:
+                return of_widths<u16, T>(decoded);
+            case Width::bits32:
+                return of_widths<u32, T>(decoded);
+            default:
+                return of_widths<u64, T>(decoded);
         }
     });
 }

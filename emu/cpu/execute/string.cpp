@@ -156,9 +156,12 @@ template <template <class, class> class Kind>
 Handler of_sizes(const Decoded& decoded) {
     return with_size(decoded, [&decoded]<class T>(T) -> Handler {
         switch (decoded.code.address_width()) {
-            case Width::bits16: return aside<string<Kind, T, u16>>;
-            case Width::bits32: return aside<string<Kind, T, u32>>;
-            default: return aside<string<Kind, T, u64>>;
+            case Width::bits16:
+                return aside<string<Kind, T, u16>>;
+            case Width::bits32:
+                return aside<string<Kind, T, u32>>;
+            default:
+                return aside<string<Kind, T, u64>>;
         }
     });
 }
@@ -174,14 +177,22 @@ Handler of_port_sizes(const Decoded& decoded) {
 
 Handler string_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::movs: return of_sizes<Movs>(decoded);
-        case Operation::cmps: return of_sizes<Cmps>(decoded);
-        case Operation::stos: return of_sizes<Stos>(decoded);
-        case Operation::lods: return of_sizes<Lods>(decoded);
-        case Operation::scas: return of_sizes<Scas>(decoded);
-        case Operation::ins: return of_port_sizes<Ins>(decoded);
-        case Operation::outs: return of_port_sizes<Outs>(decoded);
-        default: return nullptr;
+        case Operation::movs:
+            return of_sizes<Movs>(decoded);
+        case Operation::cmps:
+            return of_sizes<Cmps>(decoded);
+        case Operation::stos:
+            return of_sizes<Stos>(decoded);
+        case Operation::lods:
+            return of_sizes<Lods>(decoded);
+        case Operation::scas:
+            return of_sizes<Scas>(decoded);
+        case Operation::ins:
+            return of_port_sizes<Ins>(decoded);
+        case Operation::outs:
+            return of_port_sizes<Outs>(decoded);
+        default:
+            return nullptr;
     }
 }
 

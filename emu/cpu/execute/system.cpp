@@ -102,23 +102,30 @@ Handler flags_of_widths(const Decoded& decoded) {
 Handler flags_on_stack(const Decoded& decoded) {
     return with_wide_size(decoded, [&decoded]<class T>(T) -> Handler {
         switch (decoded.code.stack_width()) {
-            case Width::bits16: return flags_of_widths<u16, T>(decoded);
-            case Width::bits32: return flags_of_widths<u32, T>(decoded);
-            default: return flags_of_widths<u64, T>(decoded);
+            case Width::bits16:
+                return flags_of_widths<u16, T>(decoded);
+            case Width::bits32:
+                return flags_of_widths<u32, T>(decoded);
+            default:
+                return flags_of_widths<u64, T>(decoded);
         }
     });
 }
 template <bool by_immediate>
 Handler port(const Decoded& decoded, bool out) {
     switch (decoded.code.size()) {
-        case OperandSize::byte: return out ? aside<port_out<u8, by_immediate>> : aside<port_in<u8, by_immediate>>;
-        case OperandSize::word: return out ? aside<port_out<u16, by_immediate>> : aside<port_in<u16, by_immediate>>;
-        default: return out ? aside<port_out<u32, by_immediate>> : aside<port_in<u32, by_immediate>>;
+        case OperandSize::byte:
+            return out ? aside<port_out<u8, by_immediate>> : aside<port_in<u8, by_immediate>>;
+        case OperandSize::word:
+            return out ? aside<port_out<u16, by_immediate>> : aside<port_in<u16, by_immediate>>;
+        default:
+            return out ? aside<port_out<u32, by_immediate>> : aside<port_in<u32, by_immediate>>;
     }
 }
 template <SegmentName name>
 Handler base(const Decoded& decoded, bool write) {
-    if (decoded.code.size() == OperandSize::qword) return write ? aside<write_base<u64, name>> : aside<read_base<u64, name>>;
+    if (decoded.code.size() == OperandSize::qword)
+        return write ? aside<write_base<u64, name>> : aside<read_base<u64, name>>;
     return write ? aside<write_base<u32, name>> : aside<read_base<u32, name>>;
 }
 
@@ -126,37 +133,65 @@ Handler base(const Decoded& decoded, bool write) {
 
 Handler system_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::mov_from_cr: return aside<mov_from_cr>;
-        case Operation::mov_to_cr: return ending<mov_to_cr>;
-        case Operation::mov_from_dr: return aside<mov_from_dr>;
-        case Operation::mov_to_dr: return ending<mov_to_dr>;
-        case Operation::clts: return aside<clts>;
-        case Operation::rdmsr: return aside<rdmsr>;
-        case Operation::wrmsr: return ending<wrmsr>;
-        case Operation::rdtsc: return aside<rdtsc>;
-        case Operation::rdtscp: return aside<rdtscp>;
-        case Operation::cpuid: return aside<cpuid>;
-        case Operation::invlpg: return ending<invlpg>;
+        case Operation::mov_from_cr:
+            return aside<mov_from_cr>;
+        case Operation::mov_to_cr:
+            return ending<mov_to_cr>;
+        case Operation::mov_from_dr:
+            return aside<mov_from_dr>;
+        case Operation::mov_to_dr:
+            return ending<mov_to_dr>;
+        case Operation::clts:
+            return aside<clts>;
+        case Operation::rdmsr:
+            return aside<rdmsr>;
+        case Operation::wrmsr:
+            return ending<wrmsr>;
+        case Operation::rdtsc:
+            return aside<rdtsc>;
+        case Operation::rdtscp:
+            return aside<rdtscp>;
+        case Operation::cpuid:
+            return aside<cpuid>;
+        case Operation::invlpg:
+            return ending<invlpg>;
         case Operation::invd:
-        case Operation::wbinvd: return aside<invd>;
-        case Operation::hlt: return ending<hlt>;
-        case Operation::stac: return aside<stac>;
-        case Operation::clac: return aside<clac>;
+        case Operation::wbinvd:
+            return aside<invd>;
+        case Operation::hlt:
+            return ending<hlt>;
+        case Operation::stac:
+            return aside<stac>;
+        case Operation::clac:
+            return aside<clac>;
         case Operation::monitor:
-        case Operation::mwait: return aside<monitor>;
-        case Operation::cli: return aside<cli>;
-        case Operation::sti: return ending<sti>;
+        case Operation::mwait:
+            return aside<monitor>;
+        case Operation::cli:
+            return aside<cli>;
+        case Operation::sti:
+            return ending<sti>;
         case Operation::pushf:
-        case Operation::popf: return flags_on_stack(decoded);
-        case Operation::in_imm: return port<true>(decoded, false);
-        case Operation::in_dx: return port<false>(decoded, false);
-        case Operation::out_imm: return port<true>(decoded, true);
-        case Operation::out_dx: return port<false>(decoded, true);
-        case Operation::rdfsbase: return base<SegmentName::fs>(decoded, false);
-        case Operation::rdgsbase: return base<SegmentName::gs>(decoded, false);
-        case Operation::wrfsbase: return base<SegmentName::fs>(decoded, true);
-        case Operation::wrgsbase: return base<SegmentName::gs>(decoded, true);
-        default: return nullptr;
+        case Operation::popf:
+            return flags_on_stack(decoded);
+        case Operation::in_imm:
+            return port<true>(decoded, false);
+        case Operation::in_dx:
+            return port<false>(decoded, false);
+        case Operation::out_imm:
+            return port<true>(decoded, true);
+        case Operation::out_dx:
+            return port<false>(decoded, true);
+        case Operation::rdfsbase:
+            return base<SegmentName::fs>(decoded, false);
+        case Operation::rdgsbase:
+            return base<SegmentName::gs>(decoded, false);
+        case Operation::wrfsbase:
+            return base<SegmentName::fs>(decoded, true);
+        case Operation::wrgsbase:
+            return base<SegmentName::gs>(decoded, true);
+        default:
+            return nullptr;
     }
 }
 

@@ -7,9 +7,7 @@ namespace emu {
 
 namespace {
 
-Width width_of_operand(const Instruction& at) {
-    return static_cast<Width>(static_cast<unsigned>(at.size()) - 1);
-}
+Width width_of_operand(const Instruction& at) { return static_cast<Width>(static_cast<unsigned>(at.size()) - 1); }
 
 Outcome int_n(Core& core, const Instruction& at) {
     return core.doors->software_interrupt(core, SoftwareInterrupt::int_n, static_cast<u8>(at.imm));
@@ -44,9 +42,12 @@ Outcome load_pointer(Core& core, const Instruction& at, FarPointer& pointer, Wid
     width = width_of_operand(at);
     if (width == Width::bits64 && core.model.vendor == Vendor::amd) width = Width::bits32;
     switch (width) {
-        case Width::bits16: return load_pointer<u16>(core, at, pointer);
-        case Width::bits32: return load_pointer<u32>(core, at, pointer);
-        default: return load_pointer<u64>(core, at, pointer);
+        case Width::bits16:
+            return load_pointer<u16>(core, at, pointer);
+        case Width::bits32:
+            return load_pointer<u32>(core, at, pointer);
+        default:
+            return load_pointer<u64>(core, at, pointer);
     }
 }
 FarPointer immediate_pointer(const Instruction& at) { return {static_cast<u16>(at.imm), at.disp, false}; }
@@ -94,23 +95,39 @@ Outcome swapgs(Core& core, const Instruction&) { return core.doors->swapgs(core)
 
 Handler transfer_handler(const Decoded& decoded) {
     switch (decoded.operation) {
-        case Operation::int_n: return transferring<int_n>;
-        case Operation::int3: return transferring<int3>;
-        case Operation::int1: return transferring<int1>;
-        case Operation::into: return transferring<into>;
-        case Operation::iret: return transferring<iret>;
-        case Operation::call_far: return transferring<call_far>;
-        case Operation::jmp_far: return transferring<jmp_far>;
-        case Operation::call_far_indirect: return transferring<call_far_indirect>;
-        case Operation::jmp_far_indirect: return transferring<jmp_far_indirect>;
+        case Operation::int_n:
+            return transferring<int_n>;
+        case Operation::int3:
+            return transferring<int3>;
+        case Operation::int1:
+            return transferring<int1>;
+        case Operation::into:
+            return transferring<into>;
+        case Operation::iret:
+            return transferring<iret>;
+        case Operation::call_far:
+            return transferring<call_far>;
+        case Operation::jmp_far:
+            return transferring<jmp_far>;
+        case Operation::call_far_indirect:
+            return transferring<call_far_indirect>;
+        case Operation::jmp_far_indirect:
+            return transferring<jmp_far_indirect>;
         case Operation::ret_far:
-        case Operation::ret_far_release: return transferring<ret_far>;
-        case Operation::sysenter: return transferring<sysenter>;
-        case Operation::sysexit: return transferring<sysexit>;
-        case Operation::syscall: return transferring<syscall>;
-        case Operation::sysret: return transferring<sysret>;
-        case Operation::swapgs: return aside<swapgs>;
-        default: return nullptr;
+        case Operation::ret_far_release:
+            return transferring<ret_far>;
+        case Operation::sysenter:
+            return transferring<sysenter>;
+        case Operation::sysexit:
+            return transferring<sysexit>;
+        case Operation::syscall:
+            return transferring<syscall>;
+        case Operation::sysret:
+            return transferring<sysret>;
+        case Operation::swapgs:
+            return aside<swapgs>;
+        default:
+            return nullptr;
     }
 }
 

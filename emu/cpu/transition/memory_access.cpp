@@ -129,11 +129,28 @@ Outcome store(Core& core, SegmentName name, u64 at, u8 size, u64 value) {
     return no_fault;
 }
 
+/// How often code is fetched is a matter of the block cache, not of the guest: a fetch leaves the books as they were.
+template <Observer Obs>
+class OffTheBooks {
+    Transition<Obs>& t_;
+    const std::array<u64, cost_event_count> counts_;
+
+public:
+    explicit OffTheBooks(Transition<Obs>& t) : t_{t}, counts_{t.core.ledger.counts} {}
+    OffTheBooks(const OffTheBooks&) = delete;
+    OffTheBooks& operator=(const OffTheBooks&) = delete;
+    ~OffTheBooks() {
+        t_.core.ledger.counts = counts_;
+        t_.cycles = 0;
+    }
+};
+
 /// Code bytes from CS:rip on. More than one page is touched only if `needed` bytes reach into the next one.
 template <Observer Obs>
 Outcome fetch(Core& core, u64 rip, u8 needed, u8* bytes, u8& count, u64& physical) {
     using namespace checks;
-    Transition<Obs> t{core, Mechanism::memory, rip};
+    Transition<Obs> t{core, Mechanism::fetch, rip};
+    const OffTheBooks<Obs> books{t};
     const SegmentRegister& cs = core.cpu.cs();
     constexpr u8 longest = 15;
     for (count = 0; count == 0 || count < needed;) {

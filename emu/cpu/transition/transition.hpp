@@ -55,7 +55,7 @@ struct Transition {
         core.ledger.counts[index(event)] += n;
         cycles += n * core.ledger.price[index(event)];
         if constexpr (listens)
-            if (event != CostEvent::comparison && n != 0)
+            if (event != CostEvent::comparison && n != 0 && mechanism != Mechanism::fetch)
                 record(TraceLevel::checks, RecordKind::cost, static_cast<u16>(event), 1, n);
     }
 
@@ -71,7 +71,8 @@ struct Transition {
     [[gnu::noinline]] void record(TraceLevel from, RecordKind kind, u16 id, u8 held, u64 a = 0, u64 b = 0, u64 c = 0,
                                   u64 d = 0) {
         if (core.level < from) return;
-        core.ring.append({core.ledger.cycles + cycles, core.instructions, id, kind, held, core.span, a, b, c, d});
+        const Millicycles now = core.ledger.cycles + (mechanism == Mechanism::fetch ? 0 : cycles);
+        core.ring.append({now, core.instructions, id, kind, held, core.span, a, b, c, d});
     }
     void pushed(Pushed what, u64 linear, u64 value, unsigned size) {
         if constexpr (listens) record(TraceLevel::checks, RecordKind::push, static_cast<u16>(what), 1, linear, value, size);
@@ -126,12 +127,12 @@ private:
     }
     [[gnu::noinline]] void begin(u64 argument) {
         core.span = ++core.spans;
-        const bool quiet = mechanism == Mechanism::memory || mechanism == Mechanism::decode;
+        const bool quiet = mechanism >= Mechanism::memory;
         record(quiet ? TraceLevel::checks : TraceLevel::transitions, RecordKind::begin, static_cast<u16>(mechanism), 1,
                cpu.rip, cpu.place(), argument, core.next_rip);
     }
     [[gnu::noinline]] void end() {
-        const bool quiet = mechanism == Mechanism::memory || mechanism == Mechanism::decode;
+        const bool quiet = mechanism >= Mechanism::memory;
         record(quiet ? TraceLevel::checks : TraceLevel::transitions, RecordKind::end, static_cast<u16>(mechanism), 1);
         core.span = outer_span;
     }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from emu import _core
 from emu.catalogue import Check, catalogue
 from emu.errors import EmuError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 NAMES = {
     "no_code": "no error code",

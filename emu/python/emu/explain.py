@@ -60,6 +60,7 @@ _EVENTS = {
     "debug_register": "DR{argument}",
     "model_specific_register": "MSR 0x{argument:X}",
     "memory": "memory 0x{argument:X}",
+    "fetch": "fetch 0x{argument:X}",
     "port": "port 0x{argument:X}",
     "sysenter": "SYSENTER",
     "sysexit": "SYSEXIT",

@@ -114,7 +114,9 @@ def assemble(source: Path, *options: str) -> bytes:
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=False)
         except subprocess.TimeoutExpired as error:
-            raise GuestError(f"nasm took more than a minute on {source.name}; look for a %rep that does not end") from error
+            raise GuestError(
+                f"nasm took more than a minute on {source.name}; look for a %rep that does not end"
+            ) from error
         if done.returncode != 0 or not out.is_file():
             raise GuestError(f"nasm cannot assemble {source.name}:\n{done.stderr.strip()}")
         return out.read_bytes()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from emu.compare import Row
 
 # Groups of acts and arms in the order they are stacked; the palette is Okabe and Ito's, made for colour-blind readers.
@@ -22,7 +23,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("interrupt_inner", "interrupt_same", "call_gate_inner", "call_gate_inner_parameters", "call_gate_parameter"),
     ),
     "return, as documented": ("#56B4E9", ("iret_outer", "iret_same", "far_return_outer", "far_return_same")),
-    "handler's instructions": ("#999999", ("instructions",)),
+    "instructions on the way": ("#999999", ("instructions",)),
 }
 
 
@@ -38,9 +39,9 @@ def grouped(parts: dict[str, float]) -> dict[str, float]:
 
 def stacked_bars(rows: list[Row], title: str, folder: Path) -> list[Path]:
     """Writes `compare.png` and `compare.svg` into the folder and returns their paths."""
-    import matplotlib  # noqa: PLC0415 - half a second that no other command has to wait for
+    import matplotlib as mpl  # noqa: PLC0415 - half a second that no other command has to wait for
 
-    matplotlib.use("Agg")
+    mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     rows = [row for row in rows if not row.note][::-1]
@@ -67,7 +68,8 @@ def stacked_bars(rows: list[Row], title: str, folder: Path) -> list[Path]:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD")
     axes.set_axisbelow(True)
-    axes.legend(loc="lower right", fontsize=10.5, frameon=True)
+    # Below the axes, where no bar can be: which corner is empty depends on the profile.
+    figure.legend(loc="outside lower center", ncols=4, fontsize=10.5, frameon=False)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "compare.png", folder / "compare.svg"]
     for path in paths:

@@ -6,13 +6,12 @@ A run counts events; a profile prices them. Prices are kept in thousandths of a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +19,12 @@ import numpy.typing as npt
 from emu import _core
 from emu.errors import EmuError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.abc import Traversable
+
+# Python has had it since 3.11; the package tomli is the same for those before.
+tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 Method = Literal["documented", "measured", "fitted", "assumed"]
 METHODS: tuple[Method, ...] = ("documented", "measured", "fitted", "assumed")
@@ -167,7 +168,7 @@ def parse(text: str, where: str) -> Profile:
         raise ProfileError(f"profile {where}: {error}") from error
 
 
-def _packaged() -> resources.abc.Traversable:
+def _packaged() -> Traversable:
     return resources.files("emu") / "profiles"
 
 
@@ -185,7 +186,11 @@ def _profile(top: dict[str, Any]) -> Profile:
         free = _free(top.get("free", []))
     _complete(prices, free)
     return Profile(
-        _text(top, "name", "at the top"), _text(top, "description", "at the top"), _model(_table(top, "model")), prices, free
+        _text(top, "name", "at the top"),
+        _text(top, "description", "at the top"),
+        _model(_table(top, "model")),
+        prices,
+        free,
     )
 
 
@@ -216,13 +221,15 @@ def _prices(table: dict[str, Any], sources: dict[str, Any]) -> dict[str, Price]:
             raise ProfileError(f"source {key!r} {where} is not listed under [sources]")
         path = _text(entry, "path", where) if "path" in entry else ""
         millicycles = _millicycles(entry.get("cycles"), event)
-        prices[event] = Price(millicycles, cast("Method", method), _text(sources, key, "under [sources]"), path)
+        prices[event] = Price(millicycles, method, _text(sources, key, "under [sources]"), path)
     return prices
 
 
 def _millicycles(value: object, event: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         raise ProfileError(f"the price of {event} has no number of cycles")
+    if not Decimal(value).is_finite():
+        raise ProfileError(f"the price of {event} is not a number of cycles: {value}")
     if value < 0:
         raise ProfileError(f"the price of {event} is negative: {value}")
     try:

@@ -152,7 +152,12 @@ def counts_of(records: Records) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for record in select(records, "cost"):
         counts[COSTS[record["id"]]] += int(record["a"])
-    for check, n in zip(*np.unique(select(records, "check")["id"], return_counts=True), strict=True):
+    # Fetches are traced, but not counted: how often code is fetched is a matter of the emulator's block cache.
+    entered = select(records, "begin")
+    fetches = entered["span"][entered["id"] == MECHANISMS.index("fetch")]
+    checks = select(records, "check")
+    checks = checks[~np.isin(checks["span"], fetches)]
+    for check, n in zip(*np.unique(checks["id"], return_counts=True), strict=True):
         counts[CHECKS[int(check)].cost] += int(n)
     return dict(counts)
 

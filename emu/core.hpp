@@ -34,19 +34,19 @@ struct Core {
     Running running;
     TlbEntry* tlb = nullptr;  // the array in force for data accesses of the current instruction
     Ledger ledger;
-    u64 next_rip = 0;         // set by a handler before it enters a door: where the next instruction would be
-    u64 memory_value = 0;     // what a memory door loaded
-    u64 fault_linear = 0;     // linear address of the last page fault: becomes CR2 on delivery
-    u64 instructions = 0;     // retired so far, counting each block as a whole when it is entered
-    u32 context = 0;          // mode, CPL and widths as one number; see context_of()
-    bool alone = false;       // the block running is one instruction that may write to pages with code
+    u64 next_rip = 0;      // set by a handler before it enters a door: where the next instruction would be
+    u64 memory_value = 0;  // what a memory door loaded
+    u64 fault_linear = 0;  // linear address of the last page fault: becomes CR2 on delivery
+    u64 instructions = 0;  // retired so far, counting each block as a whole when it is entered
+    u32 context = 0;       // mode, CPL and widths as one number; see context_of()
+    bool alone = false;    // the block running is one instruction that may write to pages with code
     const Doors* doors = nullptr;
     PhysicalMemory* memory = nullptr;
     BlockCache* blocks = nullptr;
     Tlb* translations = nullptr;
     Ring ring;
     TraceLevel level = TraceLevel::off;
-    u32 span = 0;             // the passage under way, and how many there were
+    u32 span = 0;  // the passage under way, and how many there were
     u32 spans = 0;
     CpuModel model;
     Ports ports;

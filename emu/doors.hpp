@@ -34,8 +34,8 @@ enum class Trouble : u8 {
 
 struct Doors {
     // memory: what the inline path could not do (no translation yet, page crossing, limit, ROM, code page, ...)
-    Outcome (*load)(Core&, SegmentName, u64 at, u8 size);               // value in core.memory_value
-    Outcome (*load_to_modify)(Core&, SegmentName, u64 at, u8 size);     // the same, but faults as a store would
+    Outcome (*load)(Core&, SegmentName, u64 at, u8 size);            // value in core.memory_value
+    Outcome (*load_to_modify)(Core&, SegmentName, u64 at, u8 size);  // the same, but faults as a store would
     Outcome (*store)(Core&, SegmentName, u64 at, u8 size, u64 value);
     /// Bytes of the instruction at CS:rip, for the decoder: at least 1, up to 15, in `bytes`; the physical address of
     /// the first. Fetching stops at a page's end unless `needed` bytes ask for more.
@@ -63,14 +63,14 @@ struct Doors {
     Outcome (*may_store_system_register)(Core&);  // SGDT, SIDT, SLDT, STR, SMSW: CR4.UMIP
     Outcome (*read_control)(Core&, u8 number);    // value in core.memory_value
     Outcome (*write_control)(Core&, u8 number, u64 value);
-    Outcome (*read_debug)(Core&, u8 number);      // value in core.memory_value
+    Outcome (*read_debug)(Core&, u8 number);  // value in core.memory_value
     Outcome (*write_debug)(Core&, u8 number, u64 value);
     Outcome (*load_machine_status)(Core&, u16 value, bool from_memory);  // LMSW
     Outcome (*clear_task_switched)(Core&);                               // CLTS
     Outcome (*read_msr)(Core&);                                          // RDMSR: ECX -> EDX:EAX
     Outcome (*write_msr)(Core&);
-    Outcome (*read_time_stamp)(Core&, bool with_aux);                    // RDTSC, RDTSCP
-    Outcome (*read_base)(Core&, SegmentName);                            // RDFSBASE, RDGSBASE: core.memory_value
+    Outcome (*read_time_stamp)(Core&, bool with_aux);  // RDTSC, RDTSCP
+    Outcome (*read_base)(Core&, SegmentName);          // RDFSBASE, RDGSBASE: core.memory_value
     Outcome (*write_base)(Core&, SegmentName, u64 value);
     Outcome (*cpuid)(Core&);
     Outcome (*invalidate_page)(Core&, SegmentName, u64 at);  // INVLPG
@@ -78,9 +78,9 @@ struct Doors {
     Outcome (*halt)(Core&);
     Outcome (*clear_interrupt_flag)(Core&);
     Outcome (*set_interrupt_flag)(Core&);
-    Outcome (*set_alignment_check)(Core&, bool);             // STAC, CLAC
-    Outcome (*pop_flags)(Core&, u64 value, Width);           // POPF: what was popped
-    Outcome (*push_flags)(Core&, Width);                     // PUSHF: what to push, in core.memory_value
+    Outcome (*set_alignment_check)(Core&, bool);    // STAC, CLAC
+    Outcome (*pop_flags)(Core&, u64 value, Width);  // POPF: what was popped
+    Outcome (*push_flags)(Core&, Width);            // PUSHF: what to push, in core.memory_value
 
     // inspection of descriptors: LAR, LSL, VERR, VERW: ZF in cpu.rflags; LAR and LSL leave their result in memory_value
     Outcome (*load_access_rights)(Core&, u16 selector);
@@ -93,6 +93,9 @@ struct Doors {
 
     /// What an ordinary instruction ran into: always returns a fault or a stop.
     Outcome (*trouble)(Core&, Trouble);
+    /// The verdict on what is decided anew each time (divide, bound) or when a branch is first linked: passes or
+    /// faults.
+    Outcome (*judge)(Core&, Trouble, bool holds);
 };
 
 extern const Doors silent_doors;

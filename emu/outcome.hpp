@@ -17,13 +17,13 @@ struct Fault {
 /// Why a run ended, other than by using up its budget.
 enum class StopReason : u8 {
     none,
-    budget,       // the instruction budget is used up
-    exit,         // the guest wrote its status to port 0xF4
-    reset,        // the guest asked the keyboard controller for a reset (port 0x64, value 0xFE)
-    halted,       // HLT with nothing that could wake the processor
-    shutdown,     // a fault while delivering #DF
-    unmodelled,   // the guest reached something the emulator does not model; Unmodelled says what
-    code_write,   // internal: a store hit a page with decoded code; the run loop redoes it alone
+    budget,      // the instruction budget is used up
+    exit,        // the guest wrote its status to port 0xF4
+    reset,       // the guest asked the keyboard controller for a reset (port 0x64, value 0xFE)
+    halted,      // HLT with nothing that could wake the processor
+    shutdown,    // a fault while delivering #DF
+    unmodelled,  // the guest reached something the emulator does not model; Unmodelled says what
+    code_write,  // internal: a store hit a page with decoded code; the run loop redoes it alone
 };
 
 /// What is not modelled, by name. The run stops there; it never guesses.
@@ -31,8 +31,8 @@ enum class Unmodelled : u8 {
     task_switch,
     task_gate,
     virtual_8086_mode,
-    single_step,       // RFLAGS.TF
-    debug_registers,   // an enabled breakpoint in DR7
+    single_step,      // RFLAGS.TF
+    debug_registers,  // an enabled breakpoint in DR7
     cet,
     five_level_paging,
     pcid,
@@ -47,7 +47,7 @@ class [[nodiscard]] Outcome {
     u64 bits_ = 0;
     static constexpr u64 marker = u64{1} << 63, stop_marker = u64{1} << 62;
 
-public:
+ public:
     constexpr Outcome() = default;
     constexpr Outcome(Fault f)
         : bits_{marker | (u64{f.check} << 40) | (u64{static_cast<u8>(f.vector)} << 32) | f.error_code} {}
@@ -60,7 +60,8 @@ public:
     constexpr bool faulted() const { return bits_ != 0; }
     constexpr bool stopped() const { return (bits_ & stop_marker) != 0; }
     constexpr Fault fault() const {
-        return {static_cast<Vector>(field(bits_, 32, 8)), static_cast<u32>(bits_), static_cast<CheckId>(field(bits_, 40, 12))};
+        return {static_cast<Vector>(field(bits_, 32, 8)), static_cast<u32>(bits_),
+                static_cast<CheckId>(field(bits_, 40, 12))};
     }
     constexpr StopReason stop_reason() const { return static_cast<StopReason>(field(bits_, 32, 8)); }
     constexpr u32 detail() const { return static_cast<u32>(bits_); }

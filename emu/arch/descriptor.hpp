@@ -42,8 +42,8 @@ struct Attributes {
 
 struct Descriptor {
     u64 low = 0;
-    u64 high = 0;      // second half of a 16-byte system descriptor in IA-32e mode, else 0
-    u64 address = 0;   // linear address it was read from: where the accessed or busy bit is written
+    u64 high = 0;     // second half of a 16-byte system descriptor in IA-32e mode, else 0
+    u64 address = 0;  // linear address it was read from: where the accessed or busy bit is written
 
     constexpr Attributes attributes() const { return {static_cast<u16>((low >> 40) & 0xF0FF)}; }
     constexpr TypeField type() const { return attributes().type(); }

@@ -58,8 +58,6 @@ constexpr u64 truncate(u64 value, Width width) { return low_bits(value, bytes(wi
 
 enum class Mode : u8 { real, protected_mode, compatibility, long64, virtual8086 };
 
-constexpr bool canonical48(u64 address) {
-    return static_cast<u64>(static_cast<i64>(address << 16) >> 16) == address;
-}
+constexpr bool canonical48(u64 address) { return static_cast<u64>(static_cast<i64>(address << 16) >> 16) == address; }
 
 }  // namespace emu

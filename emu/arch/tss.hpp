@@ -7,9 +7,12 @@ namespace emu::tss {
 /// 16-bit TSS: SP and SS for rings 0-2 as words from offset 2. 32-bit TSS: ESP and SS as dwords from offset 4.
 constexpr u64 stack_pointer_offset(Width width, u8 cpl) {
     switch (width) {
-        case Width::bits16: return 2 + 4u * cpl;
-        case Width::bits32: return 4 + 8u * cpl;
-        default: return 4 + 8u * cpl;  // RSPn in the 64-bit TSS
+        case Width::bits16:
+            return 2 + 4u * cpl;
+        case Width::bits32:
+            return 4 + 8u * cpl;
+        default:
+            return 4 + 8u * cpl;  // RSPn in the 64-bit TSS
     }
 }
 constexpr u64 stack_segment_offset(Width width, u8 cpl) {

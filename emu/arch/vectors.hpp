@@ -16,11 +16,15 @@ constexpr ExceptionClass exception_class(Vector vector) {
         case Vector::NP:
         case Vector::SS:
         case Vector::GP:
-        case Vector::CP: return ExceptionClass::contributory;
+        case Vector::CP:
+            return ExceptionClass::contributory;
         case Vector::PF:
-        case Vector::VE: return ExceptionClass::page_fault;
-        case Vector::DF: return ExceptionClass::double_fault;
-        default: return ExceptionClass::benign;
+        case Vector::VE:
+            return ExceptionClass::page_fault;
+        case Vector::DF:
+            return ExceptionClass::double_fault;
+        default:
+            return ExceptionClass::benign;
     }
 }
 
@@ -34,8 +38,10 @@ constexpr bool pushes_error_code(Vector vector) {
         case Vector::GP:
         case Vector::PF:
         case Vector::AC:
-        case Vector::CP: return true;
-        default: return false;
+        case Vector::CP:
+            return true;
+        default:
+            return false;
     }
 }
 

@@ -7,8 +7,10 @@
 
 namespace emu::checks::access {
 
-template <Text use> inline constexpr Vector vector_of = Vector::GP;
-template <> inline constexpr Vector vector_of<"stack_access"> = Vector::SS;
+template <Text use>
+inline constexpr Vector vector_of = Vector::GP;
+template <>
+inline constexpr Vector vector_of<"stack_access"> = Vector::SS;
 
 inline constexpr Check segment_not_null{
     .name = "access.segment_not_null",
@@ -17,29 +19,26 @@ inline constexpr Check segment_not_null{
     .fault = gp(Names::nothing),
     .holds = [](Selector selector, Flag<"usable"> usable) { return static_cast<void>(selector), usable.value; }};
 
-inline constexpr Check readable{
-    .name = "access.readable",
-    .says = "reads need a data segment or readable code",
-    .sdm = "Vol. 3, Type Checking",
-    .fault = gp(Names::nothing),
-    .holds = [](TypeField type) { return segment_type::is_readable(type); }};
+inline constexpr Check readable{.name = "access.readable",
+                                .says = "reads need a data segment or readable code",
+                                .sdm = "Vol. 3, Type Checking",
+                                .fault = gp(Names::nothing),
+                                .holds = [](TypeField type) { return segment_type::is_readable(type); }};
 
-inline constexpr Check writable{
-    .name = "access.writable",
-    .says = "writes need a writable data segment",
-    .sdm = "Vol. 3, Type Checking",
-    .fault = gp(Names::nothing),
-    .holds = [](TypeField type) { return segment_type::is_writable(type); }};
+inline constexpr Check writable{.name = "access.writable",
+                                .says = "writes need a writable data segment",
+                                .sdm = "Vol. 3, Type Checking",
+                                .fault = gp(Names::nothing),
+                                .holds = [](TypeField type) { return segment_type::is_writable(type); }};
 
 template <Text use>
-inline constexpr Check within_limit{
-    .name = joined<use, "within_limit">,
-    .says = "every byte of the access must lie within the limit of the segment",
-    .sdm = "Vol. 3, Limit Checking",
-    .fault = {vector_of<use>, Names::nothing},
-    .holds = [](Effective first, LastByte last, Flag<"inside"> inside) {
-        return first.value <= last.value && inside.value;
-    }};
+inline constexpr Check within_limit{.name = joined<use, "within_limit">,
+                                    .says = "every byte of the access must lie within the limit of the segment",
+                                    .sdm = "Vol. 3, Limit Checking",
+                                    .fault = {vector_of<use>, Names::nothing},
+                                    .holds = [](Effective first, LastByte last, Flag<"inside"> inside) {
+                                        return first.value <= last.value && inside.value;
+                                    }};
 
 template <Text use>
 inline constexpr Check canonical{
@@ -49,12 +48,11 @@ inline constexpr Check canonical{
     .fault = {vector_of<use>, Names::nothing},
     .holds = [](Linear first, Flag<"last byte canonical"> last) { return canonical48(first.value) && last.value; }};
 
-inline constexpr Check aligned{
-    .name = "access.aligned",
-    .says = "with CR0.AM and RFLAGS.AC set, accesses at CPL 3 must be aligned to their size",
-    .sdm = "Vol. 3, Interrupt 17 - Alignment Check Exception",
-    .fault = {Vector::AC, Names::nothing},
-    .holds = [](Linear at, Size size) { return (at.value & (size.value - 1u)) == 0; }};
+inline constexpr Check aligned{.name = "access.aligned",
+                               .says = "with CR0.AM and RFLAGS.AC set, accesses at CPL 3 must be aligned to their size",
+                               .sdm = "Vol. 3, Interrupt 17 - Alignment Check Exception",
+                               .fault = {Vector::AC, Names::nothing},
+                               .holds = [](Linear at, Size size) { return (at.value & (size.value - 1u)) == 0; }};
 
 inline constexpr Check fetch_within_limit{
     .name = "fetch.within_limit",

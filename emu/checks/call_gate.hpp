@@ -19,11 +19,10 @@ inline constexpr Check rpl_not_above_dpl{
     .fault = gp(Names::selector),
     .holds = [](Rpl rpl, Dpl dpl) { return rpl.value <= dpl.value; }};
 
-inline constexpr Check present{
-    .name = "call_gate.present",
-    .says = "the gate must be present (P = 1)",
-    .sdm = "CALL and JMP (far), CALL-GATE",
-    .fault = np(Names::selector),
-    .holds = [](Present p) { return p.value; }};
+inline constexpr Check present{.name = "call_gate.present",
+                               .says = "the gate must be present (P = 1)",
+                               .sdm = "CALL and JMP (far), CALL-GATE",
+                               .fault = np(Names::selector),
+                               .holds = [](Present p) { return p.value; }};
 
 }  // namespace emu::checks::call_gate

@@ -16,12 +16,11 @@ inline constexpr Check register_exists{
     .holds = [](Quantity<"CR"> number, Flag<"64-bit mode"> mode64) {
         return number.value == 0 || (number.value >= 2 && number.value <= 4) || (number.value == 8 && mode64.value);
     }};
-inline constexpr Check cr0_upper_clear{
-    .name = "control.cr0_upper_clear",
-    .says = "bits 63:32 of CR0 are reserved",
-    .sdm = "MOV - Move to/from Control Registers, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Value cr0) { return (cr0.value >> 32) == 0; }};
+inline constexpr Check cr0_upper_clear{.name = "control.cr0_upper_clear",
+                                       .says = "bits 63:32 of CR0 are reserved",
+                                       .sdm = "MOV - Move to/from Control Registers, 64-Bit Mode Exceptions",
+                                       .fault = gp(Names::nothing),
+                                       .holds = [](Value cr0) { return (cr0.value >> 32) == 0; }};
 inline constexpr Check paging_needs_protection{
     .name = "control.paging_needs_protection",
     .says = "CR0.PG = 1 needs CR0.PE = 1",
@@ -86,12 +85,11 @@ inline constexpr Check pae_stays_in_long_mode{
     .sdm = "MOV - Move to/from Control Registers, Protected Mode Exceptions",
     .fault = gp(Names::nothing),
     .holds = [](Value cr4, Flag<"EFER.LMA"> lma) { return (cr4.value & cr4::pae) != 0 || !lma.value; }};
-inline constexpr Check cr8_reserved_clear{
-    .name = "control.cr8_reserved_clear",
-    .says = "bits 63:4 of CR8 are reserved",
-    .sdm = "MOV - Move to/from Control Registers, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Value cr8) { return (cr8.value >> 4) == 0; }};
+inline constexpr Check cr8_reserved_clear{.name = "control.cr8_reserved_clear",
+                                          .says = "bits 63:4 of CR8 are reserved",
+                                          .sdm = "MOV - Move to/from Control Registers, 64-Bit Mode Exceptions",
+                                          .fault = gp(Names::nothing),
+                                          .holds = [](Value cr8) { return (cr8.value >> 4) == 0; }};
 }  // namespace control
 
 namespace debug {
@@ -103,12 +101,11 @@ inline constexpr Check register_exists{
     .holds = [](Quantity<"DR"> number, Flag<"CR4.DE"> de) {
         return number.value < 8 && !(de.value && (number.value == 4 || number.value == 5));
     }};
-inline constexpr Check upper_clear{
-    .name = "debug.upper_clear",
-    .says = "bits 63:32 of DR6 and DR7 are reserved",
-    .sdm = "MOV - Move to/from Debug Registers, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Value value) { return (value.value >> 32) == 0; }};
+inline constexpr Check upper_clear{.name = "debug.upper_clear",
+                                   .says = "bits 63:32 of DR6 and DR7 are reserved",
+                                   .sdm = "MOV - Move to/from Debug Registers, 64-Bit Mode Exceptions",
+                                   .fault = gp(Names::nothing),
+                                   .holds = [](Value value) { return (value.value >> 32) == 0; }};
 }  // namespace debug
 
 namespace model_specific {
@@ -118,14 +115,13 @@ inline constexpr Check exists{
     .sdm = "RDMSR and WRMSR, Protected Mode Exceptions",
     .fault = gp(Names::nothing),
     .holds = [](Msr number, Flag<"implemented"> known) { return static_cast<void>(number), known.value; }};
-inline constexpr Check reserved_clear{
-    .name = "msr.reserved_clear",
-    .says = "the reserved bits of a model-specific register must be 0",
-    .sdm = "WRMSR, Protected Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Msr number, Value value, Quantity<"reserved bits"> reserved) {
-        return static_cast<void>(number), (value.value & reserved.value) == 0;
-    }};
+inline constexpr Check reserved_clear{.name = "msr.reserved_clear",
+                                      .says = "the reserved bits of a model-specific register must be 0",
+                                      .sdm = "WRMSR, Protected Mode Exceptions",
+                                      .fault = gp(Names::nothing),
+                                      .holds = [](Msr number, Value value, Quantity<"reserved bits"> reserved) {
+                                          return static_cast<void>(number), (value.value & reserved.value) == 0;
+                                      }};
 inline constexpr Check canonical{
     .name = "msr.canonical",
     .says = "a model-specific register that holds a linear address takes canonical values only",
@@ -138,25 +134,25 @@ inline constexpr Check long_mode_stays_while_paging{
     .sdm = "Vol. 3, IA-32e Mode Operation",
     .fault = gp(Names::nothing),
     .holds = [](Flag<"LME changes"> changes, Flag<"CR0.PG"> pg) { return !(changes.value && pg.value); }};
-inline constexpr Check memory_types_valid{
-    .name = "msr.memory_types_valid",
-    .says = "each byte of IA32_PAT must hold a memory type: 0, 1, 4, 5, 6 or 7",
-    .sdm = "Vol. 3, IA32_PAT MSR",
-    .fault = gp(Names::nothing),
-    .holds = [](Value pat) {
-        for (unsigned i = 0; i < 8; ++i)
-            if (const u64 type = field(pat.value, 8 * i, 8); type > 7 || type == 2 || type == 3) return false;
-        return true;
-    }};
+inline constexpr Check memory_types_valid{.name = "msr.memory_types_valid",
+                                          .says = "each byte of IA32_PAT must hold a memory type: 0, 1, 4, 5, 6 or 7",
+                                          .sdm = "Vol. 3, IA32_PAT MSR",
+                                          .fault = gp(Names::nothing),
+                                          .holds = [](Value pat) {
+                                              for (unsigned i = 0; i < 8; ++i)
+                                                  if (const u64 type = field(pat.value, 8 * i, 8);
+                                                      type > 7 || type == 2 || type == 3)
+                                                      return false;
+                                              return true;
+                                          }};
 }  // namespace model_specific
 
 namespace table_register {
-inline constexpr Check base_canonical{
-    .name = "table_register.base_canonical",
-    .says = "in 64-bit mode LGDT and LIDT take canonical bases only",
-    .sdm = "LGDT/LIDT, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Linear base) { return canonical48(base.value); }};
+inline constexpr Check base_canonical{.name = "table_register.base_canonical",
+                                      .says = "in 64-bit mode LGDT and LIDT take canonical bases only",
+                                      .sdm = "LGDT/LIDT, 64-Bit Mode Exceptions",
+                                      .fault = gp(Names::nothing),
+                                      .holds = [](Linear base) { return canonical48(base.value); }};
 }  // namespace table_register
 
 }  // namespace emu::checks

@@ -1,4 +1,5 @@
-// The gate that an interrupt or exception names (Intel SDM vol. 2, INT n, PROTECTED-MODE, IA-32e-MODE, REAL-ADDRESS-MODE).
+// The gate that an interrupt or exception names (Intel SDM vol. 2, INT n, PROTECTED-MODE, IA-32e-MODE,
+// REAL-ADDRESS-MODE).
 #pragma once
 #include "arch/descriptor.hpp"
 #include "checks/check.hpp"
@@ -25,25 +26,22 @@ inline constexpr Check gate_type_allowed{
                type.value == system_type::trap_gate32;
     }};
 
-inline constexpr Check gate_dpl_permits{
-    .name = "idt.gate_dpl_permits",
-    .says = "a software interrupt needs CPL <= DPL of the gate",
-    .sdm = "INT n, PROTECTED-MODE and IA-32e-MODE",
-    .fault = gp(Names::idt_entry),
-    .holds = [](Cpl cpl, Dpl dpl) { return cpl.value <= dpl.value; }};
+inline constexpr Check gate_dpl_permits{.name = "idt.gate_dpl_permits",
+                                        .says = "a software interrupt needs CPL <= DPL of the gate",
+                                        .sdm = "INT n, PROTECTED-MODE and IA-32e-MODE",
+                                        .fault = gp(Names::idt_entry),
+                                        .holds = [](Cpl cpl, Dpl dpl) { return cpl.value <= dpl.value; }};
 
-inline constexpr Check gate_present{
-    .name = "idt.gate_present",
-    .says = "the gate must be present (P = 1)",
-    .sdm = "INT n, PROTECTED-MODE and IA-32e-MODE",
-    .fault = np(Names::idt_entry),
-    .holds = [](Present p) { return p.value; }};
+inline constexpr Check gate_present{.name = "idt.gate_present",
+                                    .says = "the gate must be present (P = 1)",
+                                    .sdm = "INT n, PROTECTED-MODE and IA-32e-MODE",
+                                    .fault = np(Names::idt_entry),
+                                    .holds = [](Present p) { return p.value; }};
 
-inline constexpr Check vector_within_ivt{
-    .name = "idt.vector_within_ivt",
-    .says = "the entry must lie within the limit of the interrupt vector table",
-    .sdm = "INT n, REAL-ADDRESS-MODE",
-    .fault = gp(Names::nothing),
-    .holds = [](LastByte last, Limit limit) { return last.value <= limit.value; }};
+inline constexpr Check vector_within_ivt{.name = "idt.vector_within_ivt",
+                                         .says = "the entry must lie within the limit of the interrupt vector table",
+                                         .sdm = "INT n, REAL-ADDRESS-MODE",
+                                         .fault = gp(Names::nothing),
+                                         .holds = [](LastByte last, Limit limit) { return last.value <= limit.value; }};
 
 }  // namespace emu::checks::idt

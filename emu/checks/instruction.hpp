@@ -20,12 +20,11 @@ inline constexpr Check lock_allowed{
     .fault = ud,
     .holds = [](Flag<"lockable"> lockable) { return lockable.value; }};
 
-inline constexpr Check length_at_most_15{
-    .name = "instruction.length_at_most_15",
-    .says = "an instruction is at most 15 bytes long",
-    .sdm = "Vol. 3, Interrupt 13 - General Protection Exception",
-    .fault = gp(Names::nothing),
-    .holds = [](Quantity<"length"> length) { return length.value <= 15; }};
+inline constexpr Check length_at_most_15{.name = "instruction.length_at_most_15",
+                                         .says = "an instruction is at most 15 bytes long",
+                                         .sdm = "Vol. 3, Interrupt 13 - General Protection Exception",
+                                         .fault = gp(Names::nothing),
+                                         .holds = [](Quantity<"length"> length) { return length.value <= 15; }};
 
 inline constexpr Check quotient_fits{
     .name = "instruction.quotient_fits",
@@ -34,25 +33,22 @@ inline constexpr Check quotient_fits{
     .fault = de,
     .holds = [](Flag<"fits"> fits) { return fits.value; }};
 
-inline constexpr Check index_within_bounds{
-    .name = "instruction.index_within_bounds",
-    .says = "BOUND needs an index between the two bounds",
-    .sdm = "BOUND, Operation",
-    .fault = {Vector::BR, Names::no_code},
-    .holds = [](Flag<"within"> within) { return within.value; }};
+inline constexpr Check index_within_bounds{.name = "instruction.index_within_bounds",
+                                           .says = "BOUND needs an index between the two bounds",
+                                           .sdm = "BOUND, Operation",
+                                           .fault = {Vector::BR, Names::no_code},
+                                           .holds = [](Flag<"within"> within) { return within.value; }};
 
-inline constexpr Check branch_within_limit{
-    .name = "instruction.branch_within_limit",
-    .says = "a near branch must stay within the limit of the code segment",
-    .sdm = "JMP, CALL, RET and Jcc, Protected Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Flag<"within"> within) { return within.value; }};
+inline constexpr Check branch_within_limit{.name = "instruction.branch_within_limit",
+                                           .says = "a near branch must stay within the limit of the code segment",
+                                           .sdm = "JMP, CALL, RET and Jcc, Protected Mode Exceptions",
+                                           .fault = gp(Names::nothing),
+                                           .holds = [](Flag<"within"> within) { return within.value; }};
 
-inline constexpr Check branch_canonical{
-    .name = "instruction.branch_canonical",
-    .says = "a near branch must go to a canonical address",
-    .sdm = "JMP, CALL and RET, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Flag<"canonical"> canonical) { return canonical.value; }};
+inline constexpr Check branch_canonical{.name = "instruction.branch_canonical",
+                                        .says = "a near branch must go to a canonical address",
+                                        .sdm = "JMP, CALL and RET, 64-Bit Mode Exceptions",
+                                        .fault = gp(Names::nothing),
+                                        .holds = [](Flag<"canonical"> canonical) { return canonical.value; }};
 
 }  // namespace emu::checks::instruction

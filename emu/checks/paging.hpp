@@ -10,19 +10,19 @@ using Entry = Quantity<"entry">;
 using Level = Quantity<"level", u8>;
 inline constexpr FaultForm pf{Vector::PF, Names::page};
 
-inline constexpr Check present{
-    .name = "paging.present",
-    .says = "every paging-structure entry on the way must be present (P = 1)",
-    .sdm = "Vol. 3, Page-Fault Exceptions, P flag",
-    .fault = pf,
-    .holds = [](Entry entry, Level) { return (entry.value & 1) != 0; }};
+inline constexpr Check present{.name = "paging.present",
+                               .says = "every paging-structure entry on the way must be present (P = 1)",
+                               .sdm = "Vol. 3, Page-Fault Exceptions, P flag",
+                               .fault = pf,
+                               .holds = [](Entry entry, Level) { return (entry.value & 1) != 0; }};
 
-inline constexpr Check reserved_clear{
-    .name = "paging.reserved_clear",
-    .says = "the reserved bits of every paging-structure entry must be 0",
-    .sdm = "Vol. 3, Page-Fault Exceptions, RSVD flag",
-    .fault = pf,
-    .holds = [](Entry entry, Quantity<"reserved bits"> reserved, Level) { return (entry.value & reserved.value) == 0; }};
+inline constexpr Check reserved_clear{.name = "paging.reserved_clear",
+                                      .says = "the reserved bits of every paging-structure entry must be 0",
+                                      .sdm = "Vol. 3, Page-Fault Exceptions, RSVD flag",
+                                      .fault = pf,
+                                      .holds = [](Entry entry, Quantity<"reserved bits"> reserved, Level) {
+                                          return (entry.value & reserved.value) == 0;
+                                      }};
 
 inline constexpr Check user_allowed{
     .name = "paging.user_allowed",
@@ -40,12 +40,11 @@ inline constexpr Check writable{
         return rw.value || (!user.value && !wp.value);
     }};
 
-inline constexpr Check executable{
-    .name = "paging.executable",
-    .says = "a fetch needs XD = 0 in every entry on the way (when EFER.NXE = 1)",
-    .sdm = "Vol. 3, Determination of Access Rights, instruction fetches",
-    .fault = pf,
-    .holds = [](Flag<"XD"> xd) { return !xd.value; }};
+inline constexpr Check executable{.name = "paging.executable",
+                                  .says = "a fetch needs XD = 0 in every entry on the way (when EFER.NXE = 1)",
+                                  .sdm = "Vol. 3, Determination of Access Rights, instruction fetches",
+                                  .fault = pf,
+                                  .holds = [](Flag<"XD"> xd) { return !xd.value; }};
 
 inline constexpr Check smep{
     .name = "paging.smep",

@@ -7,29 +7,26 @@ namespace emu::checks {
 
 /// "IF CPL != 0 THEN #GP(0)", the first line of many instructions; named after each.
 template <Text use>
-inline constexpr Check ring_0_only{
-    .name = joined<use, "ring_0_only">,
-    .says = "this instruction needs CPL = 0",
-    .sdm = "the instruction's own page, Protected Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Cpl cpl) { return cpl.value == 0; }};
+inline constexpr Check ring_0_only{.name = joined<use, "ring_0_only">,
+                                   .says = "this instruction needs CPL = 0",
+                                   .sdm = "the instruction's own page, Protected Mode Exceptions",
+                                   .fault = gp(Names::nothing),
+                                   .holds = [](Cpl cpl) { return cpl.value == 0; }};
 
 /// Instructions that exist in protected mode only.
 template <Text use>
-inline constexpr Check protected_mode_only{
-    .name = joined<use, "protected_mode_only">,
-    .says = "this instruction is not recognised in real-address mode",
-    .sdm = "the instruction's own page, Real-Address Mode Exceptions",
-    .fault = ud,
-    .holds = [](Flag<"CR0.PE"> pe) { return pe.value; }};
+inline constexpr Check protected_mode_only{.name = joined<use, "protected_mode_only">,
+                                           .says = "this instruction is not recognised in real-address mode",
+                                           .sdm = "the instruction's own page, Real-Address Mode Exceptions",
+                                           .fault = ud,
+                                           .holds = [](Flag<"CR0.PE"> pe) { return pe.value; }};
 
 namespace interrupt_flag {
-inline constexpr Check iopl_permits{
-    .name = "interrupt_flag.iopl_permits",
-    .says = "CLI and STI need CPL <= IOPL",
-    .sdm = "CLI and STI, Operation",
-    .fault = gp(Names::nothing),
-    .holds = [](Cpl cpl, Iopl iopl) { return cpl.value <= iopl.value; }};
+inline constexpr Check iopl_permits{.name = "interrupt_flag.iopl_permits",
+                                    .says = "CLI and STI need CPL <= IOPL",
+                                    .sdm = "CLI and STI, Operation",
+                                    .fault = gp(Names::nothing),
+                                    .holds = [](Cpl cpl, Iopl iopl) { return cpl.value <= iopl.value; }};
 }  // namespace interrupt_flag
 
 namespace port {
@@ -50,45 +47,40 @@ inline constexpr Check map_permits{
 }  // namespace port
 
 namespace time_stamp {
-inline constexpr Check permitted{
-    .name = "time_stamp.permitted",
-    .says = "RDTSC needs CPL = 0 when CR4.TSD = 1",
-    .sdm = "RDTSC, Operation",
-    .fault = gp(Names::nothing),
-    .holds = [](Flag<"CR4.TSD"> tsd, Cpl cpl) { return !tsd.value || cpl.value == 0; }};
+inline constexpr Check permitted{.name = "time_stamp.permitted",
+                                 .says = "RDTSC needs CPL = 0 when CR4.TSD = 1",
+                                 .sdm = "RDTSC, Operation",
+                                 .fault = gp(Names::nothing),
+                                 .holds = [](Flag<"CR4.TSD"> tsd, Cpl cpl) { return !tsd.value || cpl.value == 0; }};
 }  // namespace time_stamp
 
 namespace umip {
-inline constexpr Check permitted{
-    .name = "umip.permitted",
-    .says = "SGDT, SIDT, SLDT, STR and SMSW need CPL = 0 when CR4.UMIP = 1",
-    .sdm = "SGDT, Protected Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Flag<"CR4.UMIP"> umip, Cpl cpl) { return !umip.value || cpl.value == 0; }};
+inline constexpr Check permitted{.name = "umip.permitted",
+                                 .says = "SGDT, SIDT, SLDT, STR and SMSW need CPL = 0 when CR4.UMIP = 1",
+                                 .sdm = "SGDT, Protected Mode Exceptions",
+                                 .fault = gp(Names::nothing),
+                                 .holds = [](Flag<"CR4.UMIP"> umip, Cpl cpl) { return !umip.value || cpl.value == 0; }};
 }  // namespace umip
 
 namespace fsgsbase {
-inline constexpr Check enabled{
-    .name = "fsgsbase.enabled",
-    .says = "RDFSBASE, RDGSBASE, WRFSBASE and WRGSBASE need CR4.FSGSBASE = 1",
-    .sdm = "RDFSBASE, 64-Bit Mode Exceptions",
-    .fault = ud,
-    .holds = [](Flag<"CR4.FSGSBASE"> set) { return set.value; }};
-inline constexpr Check canonical{
-    .name = "fsgsbase.canonical",
-    .says = "the base written must be canonical",
-    .sdm = "WRFSBASE, 64-Bit Mode Exceptions",
-    .fault = gp(Names::nothing),
-    .holds = [](Value base) { return canonical48(base.value); }};
+inline constexpr Check enabled{.name = "fsgsbase.enabled",
+                               .says = "RDFSBASE, RDGSBASE, WRFSBASE and WRGSBASE need CR4.FSGSBASE = 1",
+                               .sdm = "RDFSBASE, 64-Bit Mode Exceptions",
+                               .fault = ud,
+                               .holds = [](Flag<"CR4.FSGSBASE"> set) { return set.value; }};
+inline constexpr Check canonical{.name = "fsgsbase.canonical",
+                                 .says = "the base written must be canonical",
+                                 .sdm = "WRFSBASE, 64-Bit Mode Exceptions",
+                                 .fault = gp(Names::nothing),
+                                 .holds = [](Value base) { return canonical48(base.value); }};
 }  // namespace fsgsbase
 
 namespace alignment_flag {
-inline constexpr Check ring_0_only{
-    .name = "alignment_flag.ring_0_only",
-    .says = "STAC and CLAC need CPL = 0",
-    .sdm = "STAC, Operation",
-    .fault = ud,
-    .holds = [](Cpl cpl) { return cpl.value == 0; }};
+inline constexpr Check ring_0_only{.name = "alignment_flag.ring_0_only",
+                                   .says = "STAC and CLAC need CPL = 0",
+                                   .sdm = "STAC, Operation",
+                                   .fault = ud,
+                                   .holds = [](Cpl cpl) { return cpl.value == 0; }};
 }  // namespace alignment_flag
 
 }  // namespace emu::checks

@@ -7,28 +7,25 @@ namespace emu::checks::stack {
 
 /// The privilege level a stack segment must have: CPL for a load, that of the code segment entered for the others.
 template <Text use, Vector V>
-inline constexpr Check rpl_equals_cpl{
-    .name = joined<use, "rpl_equals_cpl">,
-    .says = "RPL of the stack selector must equal the privilege level it is for",
-    .sdm = where<use>,
-    .fault = {V, Names::selector},
-    .holds = [](Rpl rpl, NewCpl cpl) { return rpl.value == cpl.value; }};
+inline constexpr Check rpl_equals_cpl{.name = joined<use, "rpl_equals_cpl">,
+                                      .says = "RPL of the stack selector must equal the privilege level it is for",
+                                      .sdm = where<use>,
+                                      .fault = {V, Names::selector},
+                                      .holds = [](Rpl rpl, NewCpl cpl) { return rpl.value == cpl.value; }};
 
 template <Text use, Vector V>
-inline constexpr Check writable_data{
-    .name = joined<use, "writable_data">,
-    .says = "a stack segment must be a writable data segment",
-    .sdm = where<use>,
-    .fault = {V, Names::selector},
-    .holds = [](TypeField type) { return segment_type::is_writable(type); }};
+inline constexpr Check writable_data{.name = joined<use, "writable_data">,
+                                     .says = "a stack segment must be a writable data segment",
+                                     .sdm = where<use>,
+                                     .fault = {V, Names::selector},
+                                     .holds = [](TypeField type) { return segment_type::is_writable(type); }};
 
 template <Text use, Vector V>
-inline constexpr Check dpl_equals_cpl{
-    .name = joined<use, "dpl_equals_cpl">,
-    .says = "DPL of the stack segment must equal the privilege level it is for",
-    .sdm = where<use>,
-    .fault = {V, Names::selector},
-    .holds = [](Dpl dpl, NewCpl cpl) { return dpl.value == cpl.value; }};
+inline constexpr Check dpl_equals_cpl{.name = joined<use, "dpl_equals_cpl">,
+                                      .says = "DPL of the stack segment must equal the privilege level it is for",
+                                      .sdm = where<use>,
+                                      .fault = {V, Names::selector},
+                                      .holds = [](Dpl dpl, NewCpl cpl) { return dpl.value == cpl.value; }};
 
 template <Text use>
 inline constexpr Check null_only_in_64_bit{
@@ -54,12 +51,13 @@ inline constexpr Check tss_field_within_limit{
     .holds = [](LastByte last, Limit limit) { return last.value <= limit.value; }};
 
 /// Room for everything that is pushed on a stack that stays the same, and for everything popped.
-inline constexpr Check room{
-    .name = "stack.room",
-    .says = "what is pushed or popped must lie within the limit of the stack segment",
-    .sdm = "INT n, INTRA-PRIVILEGE-LEVEL-INTERRUPT; CALL, RET, IRET",
-    .fault = ss(Names::nothing),
-    .holds = [](Offset lowest, LastByte last, Flag<"inside"> inside) { return lowest.value <= last.value && inside.value; }};
+inline constexpr Check room{.name = "stack.room",
+                            .says = "what is pushed or popped must lie within the limit of the stack segment",
+                            .sdm = "INT n, INTRA-PRIVILEGE-LEVEL-INTERRUPT; CALL, RET, IRET",
+                            .fault = ss(Names::nothing),
+                            .holds = [](Offset lowest, LastByte last, Flag<"inside"> inside) {
+                                return lowest.value <= last.value && inside.value;
+                            }};
 inline constexpr Check canonical{
     .name = "stack.canonical",
     .says = "what is pushed or popped must lie at canonical addresses",
@@ -67,12 +65,13 @@ inline constexpr Check canonical{
     .fault = ss(Names::nothing),
     .holds = [](Linear lowest, Flag<"last byte canonical"> last) { return canonical48(lowest.value) && last.value; }};
 /// The same on a new stack: the error code names its selector.
-inline constexpr Check new_room{
-    .name = "stack_switch.room",
-    .says = "the new stack must have room for the frame",
-    .sdm = "INT n, INTER-PRIVILEGE-LEVEL-INTERRUPT; CALL, MORE-PRIVILEGE",
-    .fault = ss(Names::selector),
-    .holds = [](Offset lowest, LastByte last, Flag<"inside"> inside) { return lowest.value <= last.value && inside.value; }};
+inline constexpr Check new_room{.name = "stack_switch.room",
+                                .says = "the new stack must have room for the frame",
+                                .sdm = "INT n, INTER-PRIVILEGE-LEVEL-INTERRUPT; CALL, MORE-PRIVILEGE",
+                                .fault = ss(Names::selector),
+                                .holds = [](Offset lowest, LastByte last, Flag<"inside"> inside) {
+                                    return lowest.value <= last.value && inside.value;
+                                }};
 inline constexpr Check new_canonical{
     .name = "stack_switch.canonical",
     .says = "the frame on the new stack must lie at canonical addresses",

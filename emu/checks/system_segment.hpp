@@ -6,12 +6,11 @@
 namespace emu::checks {
 
 namespace ldt_load {
-inline constexpr Check is_ldt{
-    .name = "ldt_load.is_ldt",
-    .says = "the descriptor must be an LDT",
-    .sdm = "LLDT, Operation",
-    .fault = gp(Names::selector),
-    .holds = [](TypeField type) { return type.value == system_type::ldt; }};
+inline constexpr Check is_ldt{.name = "ldt_load.is_ldt",
+                              .says = "the descriptor must be an LDT",
+                              .sdm = "LLDT, Operation",
+                              .fault = gp(Names::selector),
+                              .holds = [](TypeField type) { return type.value == system_type::ldt; }};
 }  // namespace ldt_load
 
 namespace task_load {
@@ -21,7 +20,8 @@ inline constexpr Check is_available_tss{
     .sdm = "LTR, Operation",
     .fault = gp(Names::selector),
     .holds = [](TypeField type, Flag<"IA-32e mode"> ia32e) {
-        return type.value == system_type::available_tss32 || (type.value == system_type::available_tss16 && !ia32e.value);
+        return type.value == system_type::available_tss32 ||
+               (type.value == system_type::available_tss16 && !ia32e.value);
     }};
 }  // namespace task_load
 

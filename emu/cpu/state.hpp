@@ -13,14 +13,14 @@ enum Gpr : u8 { rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r
 
 struct Processor {
     std::array<u64, 16> gpr{};
-    u64 rip = 0;                           // of the instruction being executed, whenever a room is entered
-    u64 rflags = rflags::reserved_one;     // whole whenever a room is entered; in hot code the arithmetic bits are lazy
+    u64 rip = 0;                        // of the instruction being executed, whenever a room is entered
+    u64 rflags = rflags::reserved_one;  // whole whenever a room is entered; in hot code the arithmetic bits are lazy
     std::array<SegmentRegister, segment_count> segment{};
     SystemSegment ldtr, tr;
     TableRegister gdtr, idtr;
     u64 cr0 = cr0::et | cr0::cd | cr0::nw, cr2 = 0, cr3 = 0, cr4 = 0, cr8 = 0, efer = 0;
     std::array<u64, 8> dr{};
-    std::array<u64, 4> pdpte{};            // PAE paging: loaded by MOV to CR3, not walked (Intel SDM vol. 3, PDPTE Registers)
+    std::array<u64, 4> pdpte{};  // PAE paging: loaded by MOV to CR3, not walked (Intel SDM vol. 3, PDPTE Registers)
     u64 star = 0, lstar = 0, cstar = 0, fmask = 0, kernel_gs_base = 0;
     u64 sysenter_cs = 0, sysenter_esp = 0, sysenter_eip = 0;
     u64 tsc_offset = 0, tsc_aux = 0, pat = 0x0007040600070406, apic_base = 0xFEE00900, misc_enable = 1;

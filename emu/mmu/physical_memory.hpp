@@ -21,11 +21,11 @@ class PhysicalMemory {
     u64 low_ram_ = 0;
     u8* rom_ = nullptr;
     u64 rom_size_ = 0;
-    u64 rom_window_ = 0;     // how much of the ROM's end answers below 1 MiB
+    u64 rom_window_ = 0;        // how much of the ROM's end answers below 1 MiB
     u8* code_pages_ = nullptr;  // one byte a RAM page: 1 if decoded code came from it
     u8* ones_ = nullptr;
 
-public:
+ public:
     PhysicalMemory() = default;
     PhysicalMemory(const PhysicalMemory&) = delete;
     PhysicalMemory& operator=(const PhysicalMemory&) = delete;
@@ -53,7 +53,7 @@ public:
     void read(u64 physical, u8* to, u64 size) const;
     void write(u64 physical, const u8* from, u64 size);
 
-private:
+ private:
     HostPage other_page(u64 at) const;
     u64 ram_page(u64 physical) const;  // index of the RAM page, or ~0
 };

@@ -24,7 +24,7 @@ struct TlbEntry {
 enum class AccessContext : u8 { user, supervisor, supervisor_ac, inspected };
 
 class Tlb {
-public:
+ public:
     static constexpr std::size_t size = 512;
     using Array = std::array<TlbEntry, size>;
 
@@ -40,7 +40,7 @@ public:
     /// Changes whenever a translation may have been dropped; guards everything derived from translations.
     u32 generation() const { return generation_; }
 
-private:
+ private:
     struct Detail {
         u64 physical = ~u64{0};
         bool global = false;

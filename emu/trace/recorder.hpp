@@ -9,7 +9,7 @@ class Ring {
     u64 mask_ = 0;
     u64 written_ = 0;
 
-public:
+ public:
     /// `storage` holds `capacity` records, a power of two.
     void use(Record* storage, u64 capacity) {
         records_ = storage;

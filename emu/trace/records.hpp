@@ -41,19 +41,32 @@ enum class RecordKind : u8 {
     push,    // a value went on a stack               id: Pushed  a: linear   b: value   c: size
     pop,     // a value came off a stack              id: Pushed  a: linear   b: value   c: size
     commit,  // the new state is in force             a: RIP      b: place   c: RSP      d: RFLAGS
-    fault,   // a fault is raised      id: CheckId    a: vector   b: error code  c: CR2 if #PF   d: RIP of the instruction
-    escalate,  // while delivering one fault another came    a: first vector  b: second vector  c: becomes (8: #DF, 255: shutdown)
-    cost,    // an act was charged     id: CostEvent  a: how many
-    end,     // the room is left      id: Mechanism
+    fault,   // a fault is raised      id: CheckId    a: vector   b: error code  c: CR2 if #PF   d: RIP of the
+             // instruction
+    escalate,  // while delivering one fault another came    a: first vector  b: second vector  c: becomes (8: #DF, 255:
+               // shutdown)
+    cost,      // an act was charged     id: CostEvent  a: how many
+    end,       // the room is left      id: Mechanism
 };
 
 /// What a read or write of memory by the processor itself was for.
-enum class Structure : u8 {
-    gdt, ldt, idt, tss, page_entry, ivt, io_map, count
-};
+enum class Structure : u8 { gdt, ldt, idt, tss, page_entry, ivt, io_map, count };
 
 /// What a value pushed or popped by the processor is.
-enum class Pushed : u8 { ss, stack_pointer, flags, cs, instruction_pointer, error_code, parameter, es, ds, fs, gs, count };
+enum class Pushed : u8 {
+    ss,
+    stack_pointer,
+    flags,
+    cs,
+    instruction_pointer,
+    error_code,
+    parameter,
+    es,
+    ds,
+    fs,
+    gs,
+    count
+};
 
 /// "place": CS selector, CPL and mode packed in one word, so that begin and commit say where the processor was.
 struct Place {
@@ -65,8 +78,8 @@ struct Record {
     u64 instructions;  // retired before the instruction that caused it
     u16 id;
     RecordKind kind;
-    u8 held;           // check: 1 if the condition held
-    u32 span;          // which passage through a room it belongs to; 0: none
+    u8 held;   // check: 1 if the condition held
+    u32 span;  // which passage through a room it belongs to; 0: none
     u64 a, b, c, d;
 };
 static_assert(sizeof(Record) == 56);

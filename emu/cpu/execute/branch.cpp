@@ -7,9 +7,10 @@
 
 namespace emu {
 
-Outcome bad_target(Core& core) {
-    const bool long64 = core.cpu.mode == Mode::long64;
-    return core.doors->trouble(core, long64 ? Trouble::branch_not_canonical : Trouble::branch_limit);
+Outcome judge_target(Core& core, u64 target) {
+    if (core.cpu.mode == Mode::long64)
+        return core.doors->judge(core, Trouble::branch_not_canonical, canonical48(target));
+    return core.doors->judge(core, Trouble::branch_limit, target <= core.cpu.cs().limit);
 }
 
 const Instruction* enter_taken(Core& core) {

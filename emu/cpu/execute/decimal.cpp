@@ -44,7 +44,7 @@ Outcome adjust_unpacked(Core& core, const Instruction&) {
 }
 Outcome aam(Core& core, const Instruction& at) {
     const u8 base = static_cast<u8>(at.imm), old = get<u8>(core, al);
-    if (base == 0) return core.doors->trouble(core, Trouble::divide);
+    TRY(core.doors->judge(core, Trouble::divide, base != 0));
     set<u8>(core, ah, static_cast<u8>(old / base));
     set<u8>(core, al, static_cast<u8>(old % base));
     set_flags(core, get<u8>(core, al), 0);
@@ -71,7 +71,7 @@ Outcome bound(Core& core, const Instruction& at) {
     const i64 index = static_cast<i64>(sign_extended(get<T>(core, at.reg)));
     const bool inside =
         index >= static_cast<i64>(sign_extended(lower)) && index <= static_cast<i64>(sign_extended(upper));
-    return inside ? no_fault : core.doors->trouble(core, Trouble::bound);
+    return core.doors->judge(core, Trouble::bound, inside);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ Outcome divide(Core& core, const Instruction& at) {
         static_cast<Wide<T>>((static_cast<Wide<T>>(get<T>(core, upper<T>)) << width_of<T>) | get<T>(core, rax));
     if (by == 0) return core.doors->trouble(core, Trouble::divide);
     const Wide<T> quotient = static_cast<Wide<T>>(dividend / by);
-    if (quotient != static_cast<T>(quotient)) return core.doors->trouble(core, Trouble::divide);
+    TRY(core.doors->judge(core, Trouble::divide, quotient == static_cast<T>(quotient)));
     set<T>(core, rax, static_cast<T>(quotient));
     set<T>(core, upper<T>, static_cast<T>(dividend % by));
     return no_fault;
@@ -124,7 +124,7 @@ Outcome divide_signed(Core& core, const Instruction& at) {
     // The most negative dividend by -1 overflows even the host's division.
     if (by == 0 || (divisor == -1 && raw == most_negative)) return core.doors->trouble(core, Trouble::divide);
     const SignedWide<T> quotient = static_cast<SignedWide<T>>(dividend / divisor);
-    if (quotient != signed_wide(static_cast<T>(quotient))) return core.doors->trouble(core, Trouble::divide);
+    TRY(core.doors->judge(core, Trouble::divide, quotient == signed_wide(static_cast<T>(quotient))));
     set<T>(core, rax, static_cast<T>(quotient));
     set<T>(core, upper<T>, static_cast<T>(dividend % divisor));
     return no_fault;

@@ -6,10 +6,7 @@
 namespace emu {
 
 /// Near branches must stay within CS.limit, or go to a canonical address (JMP, Exceptions).
-EMU_ALWAYS_INLINE bool may_branch_to(const Core& core, u64 target) {
-    return core.cpu.mode == Mode::long64 ? canonical48(target) : target <= core.cpu.cs().limit;
-}
-[[gnu::noinline]] Outcome bad_target(Core& core);
+[[gnu::noinline]] Outcome judge_target(Core& core, u64 target);
 
 /// After the branch has been done: enters the block at cpu.rip and links the branch to it.
 const Instruction* enter_linked(Core& core, const Instruction* at, bool taken);
@@ -64,7 +61,8 @@ struct Branch {
         const LazyFlags flags = LazyFlags::of_register(core.cpu.rflags);
         const bool taken = Rule::taken(core, *at, flags);
         if (taken) {
-            if (!may_branch_to(core, at->imm)) return give_up(core, at, bad_target(core));
+            if (const Outcome verdict = judge_target(core, at->imm); verdict.faulted())
+                return give_up(core, at, verdict);
             Slow memory;
             if (!Rule::act(core, *at, memory)) return give_up(core, at, memory.outcome);
         }
@@ -120,7 +118,7 @@ struct IndirectBranch {
         Slow memory;
         u64 target;
         if (!Rule::target(core, *at, memory, target)) return give_up(core, at, memory.outcome);
-        if (!may_branch_to(core, target)) return give_up(core, at, bad_target(core));
+        if (const Outcome verdict = judge_target(core, target); verdict.faulted()) return give_up(core, at, verdict);
         if (!Rule::act(core, *at, memory)) return give_up(core, at, memory.outcome);
         Rule::commit(core, *at);
         resume(core, at);

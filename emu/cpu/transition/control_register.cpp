@@ -9,7 +9,8 @@ Outcome read_control(Core& core, u8 number) {
     using namespace checks;
     Processor& cpu = core.cpu;
     Transition<Obs> t{core, Mechanism::control_register, number};
-    TRY(require<control::register_exists>(t, no_code, Quantity<"CR">{number}, Flag<"64-bit mode">{cpu.mode == Mode::long64}));
+    TRY(require<control::register_exists>(t, no_code, Quantity<"CR">{number},
+                                          Flag<"64-bit mode">{cpu.mode == Mode::long64}));
     TRY(require<ring_0_only<"mov_cr">>(t, nothing, cpu.cpl));
     const u64 values[] = {cpu.cr0, 0, cpu.cr2, cpu.cr3, cpu.cr4, 0, 0, 0, cpu.cr8};
     core.memory_value = values[number];
@@ -37,7 +38,8 @@ Outcome load_pdptes(Transition<Obs>& t, u64 cr3) {
         std::memcpy(&pdpte[i], raw, sizeof raw);
         t.charge(CostEvent::walk_step);
         if constexpr (Transition<Obs>::listens)
-            t.record(TraceLevel::checks, RecordKind::read, static_cast<u16>(Structure::page_entry), 1, at, pdpte[i], 8, 3);
+            t.record(TraceLevel::checks, RecordKind::read, static_cast<u16>(Structure::page_entry), 1, at, pdpte[i], 8,
+                     3);
         TRY(require<checks::control::pdpte_reserved_clear>(t, nothing, Quantity<"PDPTE">{pdpte[i]},
                                                            Quantity<"reserved bits">{reserved}));
     }
@@ -60,9 +62,11 @@ Outcome write_cr0(Transition<Obs>& t, u64 value) {
     const bool paging_on = (value & cr0::pg) != 0 && !cpu.paging(), paging_off = (value & cr0::pg) == 0 && cpu.paging();
     const bool lme = (cpu.efer & efer::lme) != 0;
     if (paging_on) {
-        TRY(require<control::long_paging_needs_pae>(t, nothing, Flag<"EFER.LME">{lme}, Flag<"CR4.PAE">{(cpu.cr4 & cr4::pae) != 0}));
+        TRY(require<control::long_paging_needs_pae>(t, nothing, Flag<"EFER.LME">{lme},
+                                                    Flag<"CR4.PAE">{(cpu.cr4 & cr4::pae) != 0}));
         TRY(require<control::long_paging_from_legacy_code>(t, nothing, Flag<"EFER.LME">{lme}, cpu.cs().attributes.l()));
-        TRY(require<control::long_paging_needs_32_bit_tss>(t, nothing, Flag<"EFER.LME">{lme}, cpu.tr.attributes.type()));
+        TRY(require<control::long_paging_needs_32_bit_tss>(t, nothing, Flag<"EFER.LME">{lme},
+                                                           cpu.tr.attributes.type()));
     }
     TRY(require<control::paging_stays_in_64_bit>(t, nothing, cr0, Flag<"64-bit mode">{cpu.mode == Mode::long64}));
     constexpr u64 structure = cr0::pg | cr0::cd | cr0::nw;
@@ -113,7 +117,8 @@ template <Observer Obs>
 Outcome write_cr4(Transition<Obs>& t, u64 value) {
     using namespace checks;
     Processor& cpu = t.cpu;
-    TRY(require<control::cr4_reserved_clear>(t, nothing, Value{value}, Quantity<"bits this CPU has">{known_cr4(t.core.model)}));
+    TRY(require<control::cr4_reserved_clear>(t, nothing, Value{value},
+                                             Quantity<"bits this CPU has">{known_cr4(t.core.model)}));
     TRY(require<control::pae_stays_in_long_mode>(t, nothing, Value{value}, Flag<"EFER.LMA">{cpu.ia32e()}));
     constexpr u64 structure = cr4::pae | cr4::pse | cr4::pge | cr4::smep;
     if (((value ^ cpu.cr4) & structure) != 0 && uses_pdptes(cpu.cr0, value, cpu.efer)) TRY(load_pdptes(t, cpu.cr3));
@@ -130,12 +135,16 @@ Outcome write_control(Core& core, u8 number, u64 value) {
     using namespace checks;
     Processor& cpu = core.cpu;
     Transition<Obs> t{core, Mechanism::control_register, number};
-    TRY(require<control::register_exists>(t, no_code, Quantity<"CR">{number}, Flag<"64-bit mode">{cpu.mode == Mode::long64}));
+    TRY(require<control::register_exists>(t, no_code, Quantity<"CR">{number},
+                                          Flag<"64-bit mode">{cpu.mode == Mode::long64}));
     TRY(require<ring_0_only<"mov_cr">>(t, nothing, cpu.cpl));
     switch (number) {
-        case 0: return write_cr0(t, value);
-        case 3: return write_cr3(t, value);
-        case 4: return write_cr4(t, value);
+        case 0:
+            return write_cr0(t, value);
+        case 3:
+            return write_cr3(t, value);
+        case 4:
+            return write_cr4(t, value);
         case 8:
             TRY(require<control::cr8_reserved_clear>(t, nothing, Value{value}));
             cpu.cr8 = value;
@@ -181,7 +190,8 @@ Outcome clear_task_switched(Core& core) {
 template <Observer Obs>
 Outcome name_debug_register(Transition<Obs>& t, u8& number) {
     using namespace checks;
-    TRY(require<debug::register_exists>(t, no_code, Quantity<"DR">{number}, Flag<"CR4.DE">{(t.cpu.cr4 & cr4::de) != 0}));
+    TRY(require<debug::register_exists>(t, no_code, Quantity<"DR">{number},
+                                        Flag<"CR4.DE">{(t.cpu.cr4 & cr4::de) != 0}));
     TRY(require<ring_0_only<"mov_dr">>(t, nothing, t.cpu.cpl));
     if (number == 4 || number == 5) number = static_cast<u8>(number + 2);
     return no_fault;
@@ -204,7 +214,8 @@ Outcome write_debug(Core& core, u8 number, u64 value) {
     Transition<Obs> t{core, Mechanism::debug_register, number};
     TRY(name_debug_register(t, number));
     if (number >= 6 && core.cpu.mode == Mode::long64) TRY(require<debug::upper_clear>(t, nothing, Value{value}));
-    if (number == 7 && (value & (dr7_enables | dr7_general_detect)) != 0) return unmodelled(Unmodelled::debug_registers);
+    if (number == 7 && (value & (dr7_enables | dr7_general_detect)) != 0)
+        return unmodelled(Unmodelled::debug_registers);
     if (number == 6) value = (value & 0xE00F) | 0xFFFF0FF0;
     if (number == 7) value = (value & 0xFFFF23FF) | 0x400;
     core.cpu.dr[number] = value;

@@ -26,7 +26,8 @@ EMU_ALWAYS_INLINE Outcome fetch_descriptor(Transition<Obs>& t, Selector selector
 template <Observer Obs>
 EMU_ALWAYS_INLINE Outcome mark_accessed(Transition<Obs>& t, Selector selector, Descriptor& descriptor) {
     constexpr u64 accessed = u64{segment_type::accessed} << 40;
-    if ((descriptor.low & accessed) != 0) [[likely]] return no_fault;
+    if ((descriptor.low & accessed) != 0) [[likely]]
+        return no_fault;
     descriptor.low |= accessed;
     t.charge(CostEvent::accessed_write);
     return t.write(selector.in_ldt() ? Structure::ldt : Structure::gdt, descriptor.address + 5,
@@ -53,7 +54,8 @@ inline void load_null(SegmentRegister& segment, SegmentName name, Selector selec
 }
 
 /// A flat segment with fixed attributes, as SYSCALL, SYSENTER and their returns load them.
-inline void load_fixed(SegmentRegister& segment, SegmentName name, Selector selector, Attributes attributes, Mode mode) {
+inline void load_fixed(SegmentRegister& segment, SegmentName name, Selector selector, Attributes attributes,
+                       Mode mode) {
     segment.selector = selector;
     segment.attributes = attributes;
     segment.limit = 0xFFFFFFFF;
@@ -81,13 +83,14 @@ inline void settle_mode(Core& core, Mode before) {
     if (core.cpu.mode != before) core.refresh_mode();
 }
 
-/// RET (far) and IRET to an outer level: a data segment that the new level may not use becomes null, and a null selector
-/// becomes 0 whatever its RPL was.
+/// RET (far) and IRET to an outer level: a data segment that the new level may not use becomes null, and a null
+/// selector becomes 0 whatever its RPL was.
 inline void drop_inner_segments(Processor& cpu, NewCpl cpl, Mode mode) {
     for (const SegmentName name : {SegmentName::es, SegmentName::fs, SegmentName::gs, SegmentName::ds}) {
         SegmentRegister& segment = cpu.seg(name);
         const TypeField type = segment.attributes.type();
-        const bool guarded = segment_type::is_data(type) || (segment_type::is_code(type) && !segment_type::is_conforming(type));
+        const bool guarded =
+            segment_type::is_data(type) || (segment_type::is_code(type) && !segment_type::is_conforming(type));
         if (segment.selector.is_null()) segment.selector = Selector{0};
         if (!segment.attributes.present().value || !guarded || segment.attributes.dpl().value >= cpl.value) continue;
         // The base stays: in 64-bit mode it is what WRMSR put there, and FS and GS go on using it.

@@ -12,11 +12,14 @@ constexpr u64 escalate(Vector first, Vector second) {
     const ExceptionClass before = exception_class(first), now = exception_class(second);
     const bool serious = now == ExceptionClass::contributory || now == ExceptionClass::page_fault;
     switch (before) {
-        case ExceptionClass::double_fault: return serious ? becomes_shutdown : static_cast<u64>(second);
-        case ExceptionClass::page_fault: return serious ? static_cast<u64>(Vector::DF) : static_cast<u64>(second);
+        case ExceptionClass::double_fault:
+            return serious ? becomes_shutdown : static_cast<u64>(second);
+        case ExceptionClass::page_fault:
+            return serious ? static_cast<u64>(Vector::DF) : static_cast<u64>(second);
         case ExceptionClass::contributory:
             return now == ExceptionClass::contributory ? static_cast<u64>(Vector::DF) : static_cast<u64>(second);
-        default: return static_cast<u64>(second);
+        default:
+            return static_cast<u64>(second);
     }
 }
 static_assert(escalate(Vector::GP, Vector::NP) == static_cast<u64>(Vector::DF));

@@ -47,13 +47,15 @@ EMU_ALWAYS_INLINE Outcome check_direct_target(Transition<Obs>& t, Selector selec
 template <Text use, Observer Obs>
 EMU_ALWAYS_INLINE Outcome check_pointer(Transition<Obs>& t, u64 offset, const Descriptor& target) {
     using namespace checks;
-    if (mode_of(t.cpu, target.l()) == Mode::long64) return require<code::pointer_canonical<use>>(t, nothing, Offset{offset});
+    if (mode_of(t.cpu, target.l()) == Mode::long64)
+        return require<code::pointer_canonical<use>>(t, nothing, Offset{offset});
     return require<code::pointer_within_limit<use>>(t, nothing, Offset{offset}, Limit{target.limit()});
 }
 
 /// CALL-GATE: privilege and presence of the gate; in IA-32e mode its second half.
 template <Observer Obs>
-EMU_ALWAYS_INLINE Outcome fetch_call_gate(Transition<Obs>& t, Selector selector, const Descriptor& descriptor, CallGate& gate) {
+EMU_ALWAYS_INLINE Outcome fetch_call_gate(Transition<Obs>& t, Selector selector, const Descriptor& descriptor,
+                                          CallGate& gate) {
     using namespace checks;
     const Processor& cpu = t.cpu;
     Gate raw{descriptor.low, 0};
@@ -61,13 +63,16 @@ EMU_ALWAYS_INLINE Outcome fetch_call_gate(Transition<Obs>& t, Selector selector,
     TRY(require<call_gate::rpl_not_above_dpl>(t, selector, selector.rpl(), raw.dpl()));
     if (cpu.ia32e()) {
         const u32 limit = selector.in_ldt() ? cpu.ldtr.limit : cpu.gdtr.limit;
-        TRY(require<table::selector_in_table<"far_target">>(t, selector, LastByte{selector.table_offset() + 15}, Limit{limit}));
+        TRY(require<table::selector_in_table<"far_target">>(t, selector, LastByte{selector.table_offset() + 15},
+                                                            Limit{limit}));
         TRY(t.read(selector.in_ldt() ? Structure::ldt : Structure::gdt, descriptor.address + 8, raw.high));
-        TRY(require<table::upper_type_zero<"call_gate">>(t, selector, TypeField{static_cast<u8>(field(raw.high, 40, 5))}));
+        TRY(require<table::upper_type_zero<"call_gate">>(t, selector,
+                                                         TypeField{static_cast<u8>(field(raw.high, 40, 5))}));
     }
     TRY(require<call_gate::present>(t, selector, raw.present()));
-    gate.width = cpu.ia32e() ? Width::bits64
-                 : raw.type().value == system_type::call_gate32 ? Width::bits32 : Width::bits16;
+    gate.width = cpu.ia32e()                                    ? Width::bits64
+                 : raw.type().value == system_type::call_gate32 ? Width::bits32
+                                                                : Width::bits16;
     gate.target = raw.selector();
     gate.offset = raw.offset(gate.width);
     gate.parameters = cpu.ia32e() ? 0 : raw.parameter_count();
@@ -102,7 +107,8 @@ void enter_real(Transition<Obs>& t, FarPointer pointer) {
 
 /// Arrival in a code segment: CS with RPL = CPL, RIP, CPL. Nothing here can fault.
 template <Observer Obs>
-EMU_ALWAYS_INLINE void enter_code(Transition<Obs>& t, Selector selector, const Descriptor& target, u64 offset, Cpl cpl) {
+EMU_ALWAYS_INLINE void enter_code(Transition<Obs>& t, Selector selector, const Descriptor& target, u64 offset,
+                                  Cpl cpl) {
     Processor& cpu = t.cpu;
     const Mode before = cpu.mode;
     t.charge(cpl == cpu.cpl ? CostEvent::pipeline_refill : CostEvent::privilege_change);

@@ -12,7 +12,8 @@ Outcome far_jump(Core& core, FarPointer pointer, Width width) {
     const Selector selector{pointer.selector};
     t.charge(CostEvent::microcode_entry);
     if (cpu.mode == Mode::real || cpu.mode == Mode::virtual8086) {
-        TRY(require<code::pointer_within_limit<"far_target">>(t, nothing, Offset{pointer.offset}, Limit{cpu.cs().limit}));
+        TRY(require<code::pointer_within_limit<"far_target">>(t, nothing, Offset{pointer.offset},
+                                                              Limit{cpu.cs().limit}));
         enter_real(t, pointer);
         t.charge(CostEvent::far_jump_real);
         if (pointer.indirect) t.charge(CostEvent::far_indirect_jump_real);

@@ -126,7 +126,8 @@ Outcome sysret(Core& core, Width width) {
     Transition<Obs> t{core, Mechanism::sysret, field(cpu.star, 48, 16)};
     t.charge(CostEvent::microcode_entry);
     const bool amd = core.model.vendor == Vendor::amd, long64 = width == Width::bits64;
-    TRY(require<sysret::mode_allows>(t, no_code, Flag<"64-bit mode">{cpu.mode == Mode::long64}, Flag<"AMD rules">{amd}));
+    TRY(require<sysret::mode_allows>(t, no_code, Flag<"64-bit mode">{cpu.mode == Mode::long64},
+                                     Flag<"AMD rules">{amd}));
     TRY(require<sysret::enabled>(t, no_code, Flag<"EFER.SCE">{(cpu.efer & efer::sce) != 0}));
     TRY(require<sysret::protected_mode>(t, nothing, Flag<"CR0.PE">{cpu.protected_mode()}));
     TRY(require<sysret::from_ring_0>(t, nothing, cpu.cpl));

@@ -1,19 +1,19 @@
 // The rooms, compiled twice: silent and recording. The two tables of doors are the only way in.
-#include "cpu/transition/walk.cpp"
-#include "cpu/transition/memory_access.cpp"
-#include "cpu/transition/stack_switch.cpp"
-#include "cpu/transition/interrupt_delivery.cpp"
+#include "cpu/transition/control_register.cpp"
 #include "cpu/transition/exception.cpp"
-#include "cpu/transition/interrupt_return.cpp"
 #include "cpu/transition/far_call.cpp"
 #include "cpu/transition/far_jump.cpp"
 #include "cpu/transition/far_return.cpp"
 #include "cpu/transition/fast_call.cpp"
+#include "cpu/transition/interrupt_delivery.cpp"
+#include "cpu/transition/interrupt_return.cpp"
 #include "cpu/transition/load_segment.cpp"
 #include "cpu/transition/load_system_segment.cpp"
-#include "cpu/transition/control_register.cpp"
+#include "cpu/transition/memory_access.cpp"
 #include "cpu/transition/model_specific.cpp"
 #include "cpu/transition/privileged.cpp"
+#include "cpu/transition/stack_switch.cpp"
+#include "cpu/transition/walk.cpp"
 
 namespace emu {
 
@@ -67,6 +67,7 @@ constexpr Doors doors_of() {
         .port_in = &port_in<Obs>,
         .port_out = &port_out<Obs>,
         .trouble = &trouble<Obs>,
+        .judge = &judge<Obs>,
     };
 }
 

@@ -58,7 +58,8 @@ EMU_ALWAYS_INLINE Outcome fetch_gate(Transition<Obs>& t, const InterruptEvent& e
     const bool ia32e = cpu.ia32e();
     const unsigned size = ia32e ? 16 : 8;
     const u64 at = cpu.idtr.base + u64{event.vector} * size;
-    TRY(require<idt::entry_within_limit>(t, named, LastByte{u64{event.vector} * size + size - 1}, Limit{cpu.idtr.limit}));
+    TRY(require<idt::entry_within_limit>(t, named, LastByte{u64{event.vector} * size + size - 1},
+                                         Limit{cpu.idtr.limit}));
     t.charge(CostEvent::gate_fetch);
     TRY(t.read(Structure::idt, at, entry.gate.low));
     if (ia32e) TRY(t.read(Structure::idt, at + 8, entry.gate.high));
@@ -126,7 +127,8 @@ EMU_ALWAYS_INLINE Outcome push_and_enter(Transition<Obs>& t, const InterruptEven
     cpu.cpl = Cpl{entry.cpl.value};
     cpu.rip = entry.offset;
     cpu.gpr[rsp] = frame.stack.pointer;
-    const u64 cleared = rflags::tf | rflags::nt | rflags::rf | rflags::vm | (is_interrupt_gate(entry.gate.type()) ? rflags::if_ : 0);
+    const u64 cleared =
+        rflags::tf | rflags::nt | rflags::rf | rflags::vm | (is_interrupt_gate(entry.gate.type()) ? rflags::if_ : 0);
     cpu.rflags &= ~cleared;
     t.charge(CostEvent::flags_write);
     settle_mode(t.core, before);
@@ -162,7 +164,8 @@ EMU_ALWAYS_INLINE Outcome enter_64(Transition<Obs>& t, const InterruptEvent& eve
         load_null(null_ss, SegmentName::ss, Selector{entry.cpl.value}, Mode::long64, entry.cpl.value);
         t.charge(CostEvent::segment_constant);
         t.charge(CostEvent::privilege_change);
-        TRY(push_and_enter<StackUse::fresh>(t, event, entry, {&null_ss, pointer, Cpl{entry.cpl.value}, true}, &null_ss));
+        TRY(push_and_enter<StackUse::fresh>(t, event, entry, {&null_ss, pointer, Cpl{entry.cpl.value}, true},
+                                            &null_ss));
         t.charge(CostEvent::interrupt_inner);
         return no_fault;
     }

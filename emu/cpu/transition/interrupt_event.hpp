@@ -18,8 +18,8 @@ struct InterruptEvent {
     /// INT1 is not subject to the gate's DPL (Intel SDM vol. 2, INT n, "software interrupt").
     constexpr bool from_software() const { return kind != EventSource::exception && kind != EventSource::int1; }
 
-    /// Faults push RF = 1, so that an instruction breakpoint does not fire again when the handler returns; an instruction
-    /// that completes clears RF, INT n included (Intel SDM vol. 3, Resume Flag).
+    /// Faults push RF = 1, so that an instruction breakpoint does not fire again when the handler returns; an
+    /// instruction that completes clears RF, INT n included (Intel SDM vol. 3, Resume Flag).
     constexpr u64 pushed_flags(u64 flags) const {
         const bool fault = kind == EventSource::exception && vector != static_cast<u8>(Vector::DB) &&
                            vector != static_cast<u8>(Vector::DF) && vector != static_cast<u8>(Vector::MC);

@@ -5,11 +5,13 @@ namespace emu {
 
 constexpr CostEvent load_cost(SegmentName name, LoadKind kind, bool real) {
     switch (kind) {
-        case LoadKind::pop: return real ? CostEvent::pop_segment_real : CostEvent::pop_segment;
+        case LoadKind::pop:
+            return real ? CostEvent::pop_segment_real : CostEvent::pop_segment;
         case LoadKind::far_pointer:
             if (real) return CostEvent::load_far_pointer_real;
             return name >= SegmentName::fs ? CostEvent::load_far_pointer_fs : CostEvent::load_far_pointer_ds;
-        default: return real ? CostEvent::load_segment_real : CostEvent::load_segment;
+        default:
+            return real ? CostEvent::load_segment_real : CostEvent::load_segment;
     }
 }
 
@@ -30,7 +32,8 @@ Outcome load_stack_segment(Transition<Obs>& t, Selector selector) {
     TRY((fetch_descriptor<"stack_load", Vector::GP>(t, selector, descriptor)));
     TRY((require<stack::rpl_equals_cpl<"stack_load", Vector::GP>>(t, selector, selector.rpl(), NewCpl{cpu.cpl.value})));
     TRY((require<stack::writable_data<"stack_load", Vector::GP>>(t, selector, descriptor.type())));
-    TRY((require<stack::dpl_equals_cpl<"stack_load", Vector::GP>>(t, selector, descriptor.dpl(), NewCpl{cpu.cpl.value})));
+    TRY((require<stack::dpl_equals_cpl<"stack_load", Vector::GP>>(t, selector, descriptor.dpl(),
+                                                                  NewCpl{cpu.cpl.value})));
     TRY((require<table::present<"stack_load", Vector::SS>>(t, selector, descriptor.present())));
     TRY(mark_accessed(t, selector, descriptor));
     load_hidden(cpu.ss(), SegmentName::ss, selector, descriptor, cpu.mode);

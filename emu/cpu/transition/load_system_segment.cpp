@@ -55,7 +55,8 @@ Outcome load_task_register(Core& core, u16 word, bool from_memory) {
     Descriptor descriptor;
     TRY((fetch_system_descriptor<"task_load">(t, selector, descriptor)));
     TRY(require<task_load::is_available_tss>(t, selector, descriptor.type(), Flag<"IA-32e mode">{cpu.ia32e()}));
-    if (cpu.mode == Mode::long64) TRY(require<table::upper_type_zero<"task_load">>(t, selector, descriptor.upper_type()));
+    if (cpu.mode == Mode::long64)
+        TRY(require<table::upper_type_zero<"task_load">>(t, selector, descriptor.upper_type()));
     TRY((require<table::present<"task_load">>(t, selector, descriptor.present())));
     descriptor.low |= u64{2} << 40;  // busy
     t.charge(CostEvent::accessed_write);
@@ -78,22 +79,27 @@ Outcome load_table(Core& core, TableRegister& table, u64 base, u16 limit) {
     return no_fault;
 }
 template <Observer Obs>
-Outcome load_gdtr(Core& core, u64 base, u16 limit) { return load_table<Obs>(core, core.cpu.gdtr, base, limit); }
+Outcome load_gdtr(Core& core, u64 base, u16 limit) {
+    return load_table<Obs>(core, core.cpu.gdtr, base, limit);
+}
 template <Observer Obs>
-Outcome load_idtr(Core& core, u64 base, u16 limit) { return load_table<Obs>(core, core.cpu.idtr, base, limit); }
+Outcome load_idtr(Core& core, u64 base, u16 limit) {
+    return load_table<Obs>(core, core.cpu.idtr, base, limit);
+}
 
 template <Observer Obs>
 Outcome may_store_system_register(Core& core) {
     Transition<Obs> t{core, Mechanism::privileged, 0};
-    return require<checks::umip::permitted>(t, nothing, Flag<"CR4.UMIP">{(core.cpu.cr4 & cr4::umip) != 0}, core.cpu.cpl);
+    return require<checks::umip::permitted>(t, nothing, Flag<"CR4.UMIP">{(core.cpu.cr4 & cr4::umip) != 0},
+                                            core.cpu.cpl);
 }
 
 /// LAR, LSL, VERR and VERW fault only outside protected mode; what they find out goes to ZF.
 template <Observer Obs>
 Outcome inspect_descriptor(Transition<Obs>& t, Selector selector, Descriptor& descriptor, bool& found) {
     const Processor& cpu = t.cpu;
-    TRY(require<checks::protected_mode_only<"inspect">>(t, no_code,
-                                                        Flag<"CR0.PE">{cpu.protected_mode() && cpu.mode != Mode::virtual8086}));
+    TRY(require<checks::protected_mode_only<"inspect">>(
+        t, no_code, Flag<"CR0.PE">{cpu.protected_mode() && cpu.mode != Mode::virtual8086}));
     found = false;
     if (selector.is_null() || (selector.in_ldt() && !cpu.ldtr.attributes.present().value)) return no_fault;
     const u64 limit = selector.in_ldt() ? cpu.ldtr.limit : cpu.gdtr.limit;
@@ -109,9 +115,7 @@ inline bool visible(const Processor& cpu, Selector selector, const Descriptor& d
     return descriptor.conforming() ||
            (cpu.cpl.value <= descriptor.dpl().value && selector.rpl().value <= descriptor.dpl().value);
 }
-inline void answer(Processor& cpu, bool yes) {
-    cpu.rflags = yes ? cpu.rflags | rflags::zf : cpu.rflags & ~rflags::zf;
-}
+inline void answer(Processor& cpu, bool yes) { cpu.rflags = yes ? cpu.rflags | rflags::zf : cpu.rflags & ~rflags::zf; }
 
 template <Observer Obs>
 Outcome load_access_rights(Core& core, u16 word) {

@@ -135,7 +135,7 @@ class OffTheBooks {
     Transition<Obs>& t_;
     const std::array<u64, cost_event_count> counts_;
 
-public:
+ public:
     explicit OffTheBooks(Transition<Obs>& t) : t_{t}, counts_{t.core.ledger.counts} {}
     OffTheBooks(const OffTheBooks&) = delete;
     OffTheBooks& operator=(const OffTheBooks&) = delete;

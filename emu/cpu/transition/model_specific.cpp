@@ -19,30 +19,50 @@ inline MsrPlace find_msr(Core& core, u32 number) {
     const CpuModel& model = core.model;
     const bool amd = model.vendor == Vendor::amd;
     switch (number) {
-        case msr::tsc: return {MsrKind::time_stamp};
-        case msr::apic_base: return {MsrKind::plain, &cpu.apic_base, ~low_bits(~u64{0}, model.physical_address_bits) | 0x6FF};
-        case msr::misc_enable: return amd ? MsrPlace{} : MsrPlace{MsrKind::plain, &cpu.misc_enable};
-        case msr::pat: return {MsrKind::pat, &cpu.pat};
-        case 0x17: case 0x8B: return {MsrKind::read_only_zero};  // platform id, microcode revision
-        case msr::tsc_aux: return model.rdtscp ? MsrPlace{MsrKind::plain, &cpu.tsc_aux, upper_half} : MsrPlace{};
-        case msr::sysenter_cs: return model.sysenter ? MsrPlace{MsrKind::plain, &cpu.sysenter_cs} : MsrPlace{};
-        case msr::sysenter_esp: return model.sysenter ? MsrPlace{MsrKind::address, &cpu.sysenter_esp} : MsrPlace{};
-        case msr::sysenter_eip: return model.sysenter ? MsrPlace{MsrKind::address, &cpu.sysenter_eip} : MsrPlace{};
-        default: break;
+        case msr::tsc:
+            return {MsrKind::time_stamp};
+        case msr::apic_base:
+            return {MsrKind::plain, &cpu.apic_base, ~low_bits(~u64{0}, model.physical_address_bits) | 0x6FF};
+        case msr::misc_enable:
+            return amd ? MsrPlace{} : MsrPlace{MsrKind::plain, &cpu.misc_enable};
+        case msr::pat:
+            return {MsrKind::pat, &cpu.pat};
+        case 0x17:
+        case 0x8B:
+            return {MsrKind::read_only_zero};  // platform id, microcode revision
+        case msr::tsc_aux:
+            return model.rdtscp ? MsrPlace{MsrKind::plain, &cpu.tsc_aux, upper_half} : MsrPlace{};
+        case msr::sysenter_cs:
+            return model.sysenter ? MsrPlace{MsrKind::plain, &cpu.sysenter_cs} : MsrPlace{};
+        case msr::sysenter_esp:
+            return model.sysenter ? MsrPlace{MsrKind::address, &cpu.sysenter_esp} : MsrPlace{};
+        case msr::sysenter_eip:
+            return model.sysenter ? MsrPlace{MsrKind::address, &cpu.sysenter_eip} : MsrPlace{};
+        default:
+            break;
     }
     if (number == msr::efer && (model.long_mode || model.nx || model.syscall)) return {MsrKind::efer, &cpu.efer};
     if (model.syscall || model.long_mode) switch (number) {
-            case msr::star: return {MsrKind::plain, &cpu.star};
-            case msr::lstar: return {MsrKind::address, &cpu.lstar};
-            case msr::cstar: return {MsrKind::address, &cpu.cstar};
-            case msr::fmask: return {MsrKind::plain, &cpu.fmask, upper_half};
-            default: break;
+            case msr::star:
+                return {MsrKind::plain, &cpu.star};
+            case msr::lstar:
+                return {MsrKind::address, &cpu.lstar};
+            case msr::cstar:
+                return {MsrKind::address, &cpu.cstar};
+            case msr::fmask:
+                return {MsrKind::plain, &cpu.fmask, upper_half};
+            default:
+                break;
         }
     if (model.long_mode) switch (number) {
-            case msr::fs_base: return {MsrKind::segment_base, &cpu.seg(SegmentName::fs).base};
-            case msr::gs_base: return {MsrKind::segment_base, &cpu.seg(SegmentName::gs).base};
-            case msr::kernel_gs_base: return {MsrKind::address, &cpu.kernel_gs_base};
-            default: break;
+            case msr::fs_base:
+                return {MsrKind::segment_base, &cpu.seg(SegmentName::fs).base};
+            case msr::gs_base:
+                return {MsrKind::segment_base, &cpu.seg(SegmentName::gs).base};
+            case msr::kernel_gs_base:
+                return {MsrKind::address, &cpu.kernel_gs_base};
+            default:
+                break;
         }
     return {};
 }
@@ -77,10 +97,13 @@ Outcome write_efer(Transition<Obs>& t, u64 value) {
     using namespace checks;
     Processor& cpu = t.cpu;
     const CpuModel& model = t.core.model;
-    const u64 known = efer::lma | (model.syscall ? efer::sce : 0) | (model.long_mode ? efer::lme : 0) | (model.nx ? efer::nxe : 0);
-    TRY(require<model_specific::reserved_clear>(t, nothing, Msr{msr::efer}, Value{value}, Quantity<"reserved bits">{~known}));
+    const u64 known =
+        efer::lma | (model.syscall ? efer::sce : 0) | (model.long_mode ? efer::lme : 0) | (model.nx ? efer::nxe : 0);
+    TRY(require<model_specific::reserved_clear>(t, nothing, Msr{msr::efer}, Value{value},
+                                                Quantity<"reserved bits">{~known}));
     const bool changes = ((value ^ cpu.efer) & efer::lme) != 0;
-    TRY(require<model_specific::long_mode_stays_while_paging>(t, nothing, Flag<"LME changes">{changes}, Flag<"CR0.PG">{cpu.paging()}));
+    TRY(require<model_specific::long_mode_stays_while_paging>(t, nothing, Flag<"LME changes">{changes},
+                                                              Flag<"CR0.PG">{cpu.paging()}));
     const bool nx_changes = ((value ^ cpu.efer) & efer::nxe) != 0;
     cpu.efer = (value & ~efer::lma) | (cpu.efer & efer::lma);
     if (nx_changes) t.core.translations->flush(true);
@@ -99,14 +122,20 @@ Outcome write_msr(Core& core) {
     TRY(require<model_specific::exists>(t, nothing, Msr{number}, Flag<"implemented">{place.kind != MsrKind::unknown}));
     t.charge(CostEvent::wrmsr);
     switch (place.kind) {
-        case MsrKind::efer: return write_efer(t, value);
+        case MsrKind::efer:
+            return write_efer(t, value);
         case MsrKind::time_stamp:
             cpu.tsc_offset += value - time_stamp_counter(core, t.cycles);
             return no_fault;
-        case MsrKind::read_only_zero: return no_fault;  // a microcode update trigger: accepted, nothing to update
-        case MsrKind::pat: TRY(require<model_specific::memory_types_valid>(t, nothing, Value{value})); break;
+        case MsrKind::read_only_zero:
+            return no_fault;  // a microcode update trigger: accepted, nothing to update
+        case MsrKind::pat:
+            TRY(require<model_specific::memory_types_valid>(t, nothing, Value{value}));
+            break;
         case MsrKind::address:
-        case MsrKind::segment_base: TRY(require<model_specific::canonical>(t, nothing, Msr{number}, Value{value})); break;
+        case MsrKind::segment_base:
+            TRY(require<model_specific::canonical>(t, nothing, Msr{number}, Value{value}));
+            break;
         default:
             TRY(require<model_specific::reserved_clear>(t, nothing, Msr{number}, Value{value},
                                                         Quantity<"reserved bits">{place.reserved}));

@@ -1,4 +1,5 @@
-// HLT, INVLPG, INVD, CLI, STI, POPF, PUSHF, STAC, CLAC, IN, OUT, and the faults of ordinary instructions (Intel SDM vol. 2).
+// HLT, INVLPG, INVD, CLI, STI, POPF, PUSHF, STAC, CLAC, IN, OUT, and the faults of ordinary instructions (Intel SDM
+// vol. 2).
 #include "arch/tss.hpp"
 #include "cpu/transition/transition.hpp"
 
@@ -40,9 +41,13 @@ Outcome change_interrupt_flag(Core& core, bool set) {
     return no_fault;
 }
 template <Observer Obs>
-Outcome clear_interrupt_flag(Core& core) { return change_interrupt_flag<Obs>(core, false); }
+Outcome clear_interrupt_flag(Core& core) {
+    return change_interrupt_flag<Obs>(core, false);
+}
 template <Observer Obs>
-Outcome set_interrupt_flag(Core& core) { return change_interrupt_flag<Obs>(core, true); }
+Outcome set_interrupt_flag(Core& core) {
+    return change_interrupt_flag<Obs>(core, true);
+}
 
 template <Observer Obs>
 Outcome set_alignment_check(Core& core, bool set) {
@@ -127,12 +132,33 @@ Outcome trouble(Core& core, Trouble what) {
     TRY(require<opcode_defined>(t, no_code, Flag<"defined">{what != Trouble::invalid_opcode}));
     TRY(require<lock_allowed>(t, no_code, Flag<"lockable">{what != Trouble::lock_not_allowed}));
     switch (what) {
-        case Trouble::divide: return require<quotient_fits>(t, no_code, Flag<"fits">{false});
-        case Trouble::bound: return require<index_within_bounds>(t, no_code, Flag<"within">{false});
-        case Trouble::branch_limit: return require<branch_within_limit>(t, nothing, Flag<"within">{false});
-        case Trouble::branch_not_canonical: return require<branch_canonical>(t, nothing, Flag<"canonical">{false});
-        default: return unmodelled(Unmodelled::x87_mmx_sse);
+        case Trouble::divide:
+            return require<quotient_fits>(t, no_code, Flag<"fits">{false});
+        case Trouble::bound:
+            return require<index_within_bounds>(t, no_code, Flag<"within">{false});
+        case Trouble::branch_limit:
+            return require<branch_within_limit>(t, nothing, Flag<"within">{false});
+        case Trouble::branch_not_canonical:
+            return require<branch_canonical>(t, nothing, Flag<"canonical">{false});
+        default:
+            return unmodelled(Unmodelled::x87_mmx_sse);
     }
+}
+
+/// A branch is judged when it is linked, and how often that happens is a matter of the block cache: off the books.
+template <Observer Obs>
+Outcome judge(Core& core, Trouble what, bool holds) {
+    using namespace checks::instruction;
+    if (!holds) return trouble<Obs>(core, what);
+    if (what == Trouble::divide || what == Trouble::bound) {
+        Transition<Obs> t{core, Mechanism::decode, static_cast<u64>(what)};
+        if (what == Trouble::divide) return require<quotient_fits>(t, no_code, Flag<"fits">{true});
+        return require<index_within_bounds>(t, no_code, Flag<"within">{true});
+    }
+    Transition<Obs> t{core, Mechanism::fetch, core.next_rip};
+    const OffTheBooks<Obs> books{t};
+    if (what == Trouble::branch_limit) return require<branch_within_limit>(t, nothing, Flag<"within">{true});
+    return require<branch_canonical>(t, nothing, Flag<"canonical">{true});
 }
 
 }  // namespace emu

@@ -47,24 +47,27 @@ struct FrameWriter {
     Transition<Obs>& t;
     StackView stack;
     Width width;
-    u64 host = 0;    // of the frame's lowest byte if it lies in one page, else 0
+    u64 host = 0;  // of the frame's lowest byte if it lies in one page, else 0
     u64 lowest = 0;
 
     Access access() const { return {.write = true, .user = stack.cpl.value == 3}; }
 
-    /// First the limit or canonical check of the manual, for `slots` words; then the pages. The two parts that can fault.
+    /// First the limit or canonical check of the manual, for `slots` words; then the pages. The two parts that can
+    /// fault.
     template <StackUse use>
     EMU_ALWAYS_INLINE Outcome check_room(unsigned slots) {
         const u64 total = u64{slots} * bytes(width), mask = stack.mask();
         lowest = (stack.pointer - total) & mask;
-        if (stack.long64 || lowest + total - 1 <= mask) [[likely]] return check_stack_range<use>(t, stack, lowest, total);
+        if (stack.long64 || lowest + total - 1 <= mask) [[likely]]
+            return check_stack_range<use>(t, stack, lowest, total);
         return each_word(slots, [this](u64 at) { return check_stack_range<use>(t, stack, at, bytes(width)); });
     }
     EMU_ALWAYS_INLINE Outcome secure(unsigned slots) {
         const unsigned total = slots * bytes(width);
         const u64 linear = t.wrap(stack.linear(lowest));
         const TlbEntry* tlb = t.core.translations->array(t.core.access_context(stack.cpl));
-        if (lowest + total - 1 <= stack.mask() && write_hit(tlb, linear, total, host)) [[likely]] return no_fault;
+        if (lowest + total - 1 <= stack.mask() && write_hit(tlb, linear, total, host)) [[likely]]
+            return no_fault;
         host = 0;
         return each_word(slots, [this](u64 at) {
             u64 ignored = 0, physical = 0;
@@ -78,9 +81,12 @@ struct FrameWriter {
         const u64 at = stack.pointer & stack.mask();
         if (host != 0) [[likely]] {
             const u64 to = host + (at - lowest);
-            if (width == Width::bits64) put_unaligned<u64>(to, value);
-            else if (width == Width::bits32) put_unaligned<u32>(to, static_cast<u32>(value));
-            else put_unaligned<u16>(to, static_cast<u16>(value));
+            if (width == Width::bits64)
+                put_unaligned<u64>(to, value);
+            else if (width == Width::bits32)
+                put_unaligned<u32>(to, static_cast<u32>(value));
+            else
+                put_unaligned<u16>(to, static_cast<u16>(value));
         } else {
             // Cannot fault: secure() translated the same bytes for the same access.
             static_cast<void>(store_linear(t, t.wrap(stack.linear(at)), bytes(width), access(), value).faulted());
@@ -93,7 +99,7 @@ struct FrameWriter {
         return (pointer & ~mask) | ((pointer + static_cast<u64>(by)) & mask);
     }
 
-private:
+ private:
     /// A frame that wraps around the end of its segment, or crosses a page, is looked at word by word.
     template <class Look>
     [[gnu::noinline]] Outcome each_word(unsigned slots, Look look) {
@@ -137,7 +143,7 @@ struct FrameReader {
     }
     void skip(u64 size) { stack.pointer = (stack.pointer & ~stack.mask()) | ((stack.pointer + size) & stack.mask()); }
 
-private:
+ private:
     /// A frame that wraps around the end of its segment is looked at word by word, as it was pushed.
     [[gnu::noinline]] Outcome check_words(unsigned slots) {
         for (unsigned i = 0; i < slots; ++i) {

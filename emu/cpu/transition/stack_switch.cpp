@@ -1,7 +1,7 @@
 // The stack of a more privileged level, as the TSS names it: interrupts through legacy gates and legacy call gates.
+#include "arch/tss.hpp"
 #include "cpu/transition/descriptors.hpp"
 #include "cpu/transition/stack.hpp"
-#include "arch/tss.hpp"
 
 namespace emu {
 
@@ -12,7 +12,8 @@ Outcome fetch_inner_stack(Transition<Obs>& t, NewCpl cpl, SegmentRegister& new_s
     Processor& cpu = t.cpu;
     const bool tss32 = (cpu.tr.attributes.type().value & 8) != 0;
     const Width width = tss32 ? Width::bits32 : Width::bits16;
-    const u64 pointer_at = tss::stack_pointer_offset(width, cpl.value), segment_at = tss::stack_segment_offset(width, cpl.value);
+    const u64 pointer_at = tss::stack_pointer_offset(width, cpl.value),
+              segment_at = tss::stack_segment_offset(width, cpl.value);
     TRY(require<stack::tss_field_within_limit>(t, cpu.tr.selector, LastByte{segment_at + 1}, Limit{cpu.tr.limit}));
     t.charge(CostEvent::tss_read, 2);
     if (tss32) {

@@ -7,7 +7,9 @@
 namespace emu {
 
 template <class Obs>
-concept Observer = requires { { Obs::listens } -> std::convertible_to<bool>; };
+concept Observer = requires {
+    { Obs::listens } -> std::convertible_to<bool>;
+};
 
 struct Access {
     bool write = false;
@@ -35,8 +37,8 @@ struct Transition {
 
     Core& core;
     Processor& cpu;
-    bool ext = false;          // EXT of error codes: the event does not come from the program
-    Millicycles cycles = 0;    // of this passage, added to the ledger when it ends
+    bool ext = false;        // EXT of error codes: the event does not come from the program
+    Millicycles cycles = 0;  // of this passage, added to the ledger when it ends
     const u32 outer_span;
     const Mechanism mechanism;
 
@@ -75,10 +77,12 @@ struct Transition {
         core.ring.append({now, core.instructions, id, kind, held, core.span, a, b, c, d});
     }
     void pushed(Pushed what, u64 linear, u64 value, unsigned size) {
-        if constexpr (listens) record(TraceLevel::checks, RecordKind::push, static_cast<u16>(what), 1, linear, value, size);
+        if constexpr (listens)
+            record(TraceLevel::checks, RecordKind::push, static_cast<u16>(what), 1, linear, value, size);
     }
     void popped(Pushed what, u64 linear, u64 value, unsigned size) {
-        if constexpr (listens) record(TraceLevel::checks, RecordKind::pop, static_cast<u16>(what), 1, linear, value, size);
+        if constexpr (listens)
+            record(TraceLevel::checks, RecordKind::pop, static_cast<u16>(what), 1, linear, value, size);
     }
     /// The new state is in force.
     void committed() {
@@ -119,7 +123,7 @@ struct Transition {
         return no_fault;
     }
 
-private:
+ private:
     template <class... Words>
     void note_check(TraceLevel from, CheckId id, bool held, u64 examined, Words... words) {
         const u64 all[3 + 1] = {static_cast<u64>(words)...};

@@ -16,8 +16,8 @@ struct PagingFormat {
     unsigned levels;      // 4: PML4, 3: PDPT, 2: page directory, 1: page table
     unsigned entry_size;  // bytes
     unsigned index_bits;
-    u64 address_mask;     // of the next table or page in an entry
-    bool pdpte_registers; // level 3 is read from registers, not from memory
+    u64 address_mask;      // of the next table or page in an entry
+    bool pdpte_registers;  // level 3 is read from registers, not from memory
 };
 
 inline PagingFormat paging_format(const Core& core) {
@@ -50,7 +50,7 @@ inline u64 reserved_bits(const Core& core, const PagingFormat& format, unsigned 
 
 struct WalkResult {
     bool rw = true, us = true, xd = false, global = false, dirty = false;
-    unsigned level = 0;     // of the entry that maps the page
+    unsigned level = 0;  // of the entry that maps the page
     u64 physical = 0;
     u64 addresses[4] = {};  // of the entries read, from the top: where accessed and dirty flags go
     u64 entries[4] = {};
@@ -59,8 +59,8 @@ struct WalkResult {
 
 /// Looks at one entry: present, reserved bits, rights; says in `leaf` whether it maps the page.
 template <Observer Obs>
-Outcome walk_level(Transition<Obs>& t, const PagingFormat& format, unsigned level, u64 entry, u32 code, WalkResult& walk,
-                   bool& leaf) {
+Outcome walk_level(Transition<Obs>& t, const PagingFormat& format, unsigned level, u64 entry, u32 code,
+                   WalkResult& walk, bool& leaf) {
     using namespace checks;
     Core& core = t.core;
     TRY(require<paging::present>(t, PageAccess{code}, paging::Entry{entry}, paging::Level{static_cast<u8>(level)}));
@@ -120,8 +120,8 @@ void mark_used(Transition<Obs>& t, const PagingFormat& format, WalkResult& walk,
             t.core.code_written(t.core, walk.addresses[i]);
         t.charge(CostEvent::walk_write);
         if constexpr (Transition<Obs>::listens)
-            t.record(TraceLevel::checks, RecordKind::write, static_cast<u16>(Structure::page_entry), 1, walk.addresses[i],
-                     wanted, format.entry_size);
+            t.record(TraceLevel::checks, RecordKind::write, static_cast<u16>(Structure::page_entry), 1,
+                     walk.addresses[i], wanted, format.entry_size);
     }
 }
 
@@ -150,8 +150,8 @@ Outcome walk_tables(Transition<Obs>& t, u64 linear, Access access, WalkResult& w
             std::memcpy(&entry, raw, sizeof entry);
             t.charge(CostEvent::walk_step);
             if constexpr (Transition<Obs>::listens)
-                t.record(TraceLevel::checks, RecordKind::read, static_cast<u16>(Structure::page_entry), 1, address, entry,
-                         format.entry_size, level);
+                t.record(TraceLevel::checks, RecordKind::read, static_cast<u16>(Structure::page_entry), 1, address,
+                         entry, format.entry_size, level);
         }
         walk.addresses[walk.depth] = address;
         walk.entries[walk.depth++] = entry;

@@ -38,6 +38,17 @@ def test_measures_four_mechanisms_and_leaves_through_the_keyboard_controller(ker
     assert {row["rounds"] for row in measured.values()} == {str(128 * 1024)}
 
 
+def test_measures_the_published_figures_under_the_skylake_profile(kernel: Path) -> None:
+    """x86.lol's four figures, by the guest's own clock; its loop of DEC and JNZ is in the measurement."""
+    machine = Machine(memory=64 << 20, profile="skylake")
+    loaders.load(machine, kernel)
+    measured = rows(machine.run(budget=50_000_000).output.decode())
+    published = {"int_gate": 614, "call_gate": 456, "syscall": 76, "sysenter": 73}
+    loop = 1.25
+    for mechanism, cycles in published.items():
+        assert float(measured[mechanism]["cycles_per_round"]) == pytest.approx(cycles + loop, rel=0.005)
+
+
 @pytest.mark.peer
 @pytest.mark.skipif(QEMU is None, reason="qemu-system-x86_64 is not installed")
 def test_qemu_runs_the_same_image(kernel: Path) -> None:

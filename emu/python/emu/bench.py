@@ -111,9 +111,9 @@ def measure(names: list[str], seconds: float, repetitions: int, note: Callable[[
             rounds = FEW + _rounds_for(name, seconds, few, many)
             many.write_bytes(guests.build(name, rounds=rounds))
             if name in PROGRAMS:
-                row = Row(name, "M instructions/s", _instructions(many) - _instructions(few))
+                row = Row(name, "M instr/s", _instructions(many) - _instructions(few))
             else:
-                row = Row(name, "M round trips/s", rounds - FEW)
+                row = Row(name, "M trips/s", rounds - FEW)
             for _ in range(repetitions):
                 for machine, run in machines.items():
                     row.seconds.setdefault(machine, []).append(_seconds(run, few, many))
@@ -134,14 +134,14 @@ def _rounds_for(name: str, seconds: float, few: Path, trial: Path) -> int:
 
 def table(rows: list[Row]) -> Table:
     """The rows for people: medians, with the lowest and highest repetition, and the ratio to the peer."""
-    out = Table(title="Speed: median (lowest - highest) of the repetitions")
+    out = Table(title="Speed: median (lowest - highest) of the repetitions", show_edge=False, pad_edge=False)
     for column in ("guest", "unit", "emu", "QEMU TCG", "emu / QEMU"):
-        out.add_column(column, justify="left" if column in ("guest", "unit") else "right")
+        out.add_column(column, justify="left" if column in ("guest", "unit") else "right", no_wrap=True)
     for row in rows:
         cells = []
         for machine in ("emu", "qemu"):
             rates = row.rates(machine)
-            cells.append(f"{statistics.median(rates):.2f} ({min(rates):.2f} - {max(rates):.2f})" if rates else "-")
+            cells.append(f"{statistics.median(rates):.4g} ({min(rates):.4g} - {max(rates):.4g})" if rates else "-")
         ours, peer = row.median("emu"), row.median("qemu")
         out.add_row(row.test, row.unit, *cells, f"{ours / peer:.2f}" if ours and peer else "-")
     return out

@@ -135,13 +135,13 @@ def _rounds_for(name: str, seconds: float, few: Path, trial: Path) -> int:
 def table(rows: list[Row]) -> Table:
     """The rows for people: medians, with the lowest and highest repetition, and the ratio to the peer."""
     out = Table(title="Speed: median (lowest - highest) of the repetitions", show_edge=False, pad_edge=False)
-    for column in ("guest", "unit", "emu", "QEMU TCG", "emu / QEMU"):
+    for column in ("guest", "unit", "emu", "QEMU TCG", "ratio"):
         out.add_column(column, justify="left" if column in ("guest", "unit") else "right", no_wrap=True)
     for row in rows:
         cells = []
         for machine in ("emu", "qemu"):
             rates = row.rates(machine)
-            cells.append(f"{statistics.median(rates):.4g} ({min(rates):.4g} - {max(rates):.4g})" if rates else "-")
+            cells.append(f"{statistics.median(rates):.1f} ({min(rates):.1f} - {max(rates):.1f})" if rates else "-")
         ours, peer = row.median("emu"), row.median("qemu")
         out.add_row(row.test, row.unit, *cells, f"{ours / peer:.2f}" if ours and peer else "-")
     return out

@@ -16,7 +16,8 @@ struct StackView {
         if (long64) return ~u64{0};
         return segment->attributes.db().value ? 0xFFFFFFFF : 0xFFFF;
     }
-    u64 linear(u64 at) const { return long64 ? at : segment->base + at; }
+    /// Outside 64-bit mode linear addresses wrap at 4 GiB, in compatibility mode too.
+    u64 linear(u64 at) const { return long64 ? at : (segment->base + at) & 0xFFFFFFFF; }
     /// True if `size` bytes at `at` lie inside the limit.
     bool admits(u64 at, u64 size) const { return segment->lowest() <= at && at + size - 1 <= segment->highest(); }
 };

@@ -20,6 +20,5 @@ constexpr u64 stack_segment_offset(Width width, u8 cpl) {
 }
 constexpr u64 ist_offset(u8 ist) { return 28 + 8u * ist; }  // IST1 at 36
 inline constexpr u64 io_map_base_offset = 102;
-inline constexpr u64 minimum_limit32 = 103, minimum_limit16 = 43;
 
 }  // namespace emu::tss

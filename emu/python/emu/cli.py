@@ -72,7 +72,7 @@ class Job:
     def machine(self) -> Machine:
         """A machine with the guest in it: a built-in one by name, else a file."""
         machine = Machine(memory=self.memory, profile=self.cpu)
-        if not Path(self.guest).exists() and "." not in self.guest:
+        if not Path(self.guest).exists() and not Path(self.guest).is_absolute() and "." not in self.guest:
             if self.at is not None or self.modules or self.command_line:
                 raise EmuError(f"{self.guest} is a built-in guest: leave out --at, --module and --append")
             machine.load_rom(guests.build(self.guest))
